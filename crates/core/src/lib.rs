@@ -1,1 +1,42 @@
-//! core.
+//! The rules of supervision: what a session is, what may happen to it, and who may answer.
+//!
+//! This crate performs no I/O, reads no clock and draws no random numbers. A [`Session`] is the
+//! fold of its [`Event`]s. Given a [`Moment`] and something that happened, it answers with a
+//! [`Step`]: what to record, and what to do once that is on record.
+//!
+//! In reading order: [`Session`] and its three deciders ([`Session::on_intent`],
+//! [`Session::on_agent`], [`Session::on_tick`]); [`Turn`] and [`Ask`]; [`Policy`]; the port to an
+//! agent ([`FromAgent`], [`ToAgent`]); the log ([`Event`], [`Envelope`]); what surfaces show
+//! ([`SessionView`], [`AskView`]).
+
+mod agent;
+mod ask;
+mod cursor;
+mod event;
+mod form;
+mod id;
+mod item;
+mod policy;
+mod session;
+mod spec;
+mod turn;
+mod view;
+
+pub use crate::{
+    agent::{Attach, Facts, FromAgent, Management, Request, Stream, SubAgent, ToAgent},
+    ask::{
+        Actor, Answer, Ask, AskKind, Change, Decision, Misfit, NetworkAmendment, Offer, Question,
+        QuestionOption, Reach, Settled, Subject, name as decision_name,
+    },
+    cursor::{Cursor, ParseCursorError},
+    event::{Envelope, Event, FORMAT, Origin},
+    id::{AskId, AskRef, ParseIdError, Seq, SessionId, TurnId},
+    policy::{Policy, Rule, RuleOutcome, Verdict},
+    session::{
+        Closing, Effect, Intent, MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS, Moment, Opening, Refusal,
+        Session, Settlement, Step, Thread, WhenBusy,
+    },
+    spec::{Answerers, ApprovalPolicy, Isolation, Overrides, Patience, Prompt, Sandbox, Spec},
+    turn::{AgentError, EndedTurn, Outcome, Progress, Report, Turn},
+    view::{AskState, AskView, SessionView, Status, TurnStatus, TurnView},
+};

@@ -1,0 +1,218 @@
+//! One agent at work under supervision: the fold of its events, and what may happen to it next.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Actor, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled, Spec,
+    ToAgent, Turn,
+    event::{Envelope, Event},
+};
+
+mod apply;
+mod from_agent;
+mod intent;
+
+pub use self::intent::{Intent, Refusal, WhenBusy};
+
+/// Most asks that a session may have pending; more are refused at once.
+pub const MAX_PENDING_ASKS: usize = 256;
+/// Most prompts that may wait for their turn.
+pub const MAX_QUEUED_PROMPTS: usize = 16;
+/// Most settlements that are remembered for those who answer late.
+pub(crate) const MAX_REMEMBERED: usize = 1_024;
+
+/// A session. [`Session::apply`] is the only thing that changes one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    seq: Seq,
+    opening: Option<Opening>,
+    spec: Spec,
+    thread: Option<Thread>,
+    agent: Option<Facts>,
+    attaching: bool,
+    turn: Option<Turn>,
+    turns: u32,
+    last_turn: Option<EndedTurn>,
+    queue: VecDeque<(Prompt, Actor)>,
+    asks: BTreeMap<AskId, Ask>,
+    asked: u32,
+    settlements: BTreeMap<AskId, Settlement>,
+    closing: Option<Closing>,
+    active_at: Option<Timestamp>,
+}
+
+/// How a session began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// When.
+    pub at: Timestamp,
+    /// Who wanted it.
+    pub by: Actor,
+    /// Where it comes from, if it is a fork.
+    pub fork_of: Option<Origin>,
+}
+
+/// The agent's thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The agent's name for it.
+    pub name: String,
+    /// It outlives its process: Codex writes a thread down with its first turn, not before.
+    pub durable: bool,
+}
+
+/// How and when an ask stopped being pending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settlement {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub how: Settled,
+}
+
+/// How a session was closed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Closing {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: String,
+    /// Who wanted it.
+    pub by: Actor,
+}
+
+/// What a decision may depend on beside the session itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// A person who may answer is looking at a surface of this store.
+    pub human_present: bool,
+    /// The rules.
+    pub policy: &'a Policy,
+}
+
+/// What to do: first put `record` on record, all or nothing; `then` do the rest.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use = "a step that is dropped is a decision that never happened"]
+pub struct Step {
+    /// Facts to append to the log.
+    pub record: Vec<Event>,
+    /// Effects to perform once they are appended.
+    pub then: Vec<Effect>,
+}
+
+/// Something for the world outside to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Bring an agent.
+    Attach(Attach),
+    /// Tell the agent.
+    Tell(ToAgent),
+    /// Let the agent go: end what it runs for this session, and no more.
+    Detach,
+}
+
+impl Session {
+    /// How many events it is made of.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// How it began; nothing before its first event.
+    pub fn opening(&self) -> Option<&Opening> {
+        self.opening.as_ref()
+    }
+
+    /// What it is asked to be by now.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The agent's thread.
+    pub fn thread(&self) -> Option<&Thread> {
+        self.thread.as_ref()
+    }
+
+    /// The agent that is attached.
+    pub fn agent(&self) -> Option<&Facts> {
+        self.agent.as_ref()
+    }
+
+    /// The turn under way.
+    pub fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    /// How many turns it has had.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The last turn that ended.
+    pub fn last_turn(&self) -> Option<&EndedTurn> {
+        self.last_turn.as_ref()
+    }
+
+    /// What it waits for.
+    pub fn asks(&self) -> &BTreeMap<AskId, Ask> {
+        &self.asks
+    }
+
+    /// How an ask stopped being pending, if that is remembered.
+    pub fn settlement(&self, ask: AskId) -> Option<&Settlement> {
+        self.settlements.get(&ask)
+    }
+
+    /// How it was closed.
+    pub fn closing(&self) -> Option<&Closing> {
+        self.closing.as_ref()
+    }
+
+    /// When something last happened.
+    pub fn active_at(&self) -> Option<Timestamp> {
+        self.active_at
+    }
+
+    /// When to call [`Session::on_tick`] next.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.asks.values().filter_map(|it| it.expires_at).min()
+    }
+
+    /// Decides what the passing of time leads to.
+    pub fn on_tick(&self, now: Timestamp) -> Step {
+        let mut step = Step::default();
+        for ask in self.asks.values() {
+            if ask.expires_at.is_some_and(|it| it <= now) {
+                let waited = now.duration_since(ask.raised_at).as_secs();
+                let waited_s = u64::try_from(waited).unwrap_or(0);
+                let how = Settled::Expired { waited_s };
+                step.record.push(Event::AskSettled { ask: ask.id, how });
+                step.then.push(Effect::Tell(ToAgent::Expire { key: ask.key.clone(), waited_s }));
+            }
+        }
+        step
+    }
+
+    /// Takes note of a fact that is on record.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        self.seq = envelope.seq;
+        self.active_at = Some(envelope.at);
+        self.apply_event(envelope.at, &envelope.event);
+    }
+
+    /// How to bring an agent to the session as it is.
+    fn attach(&self) -> Attach {
+        match (&self.thread, &self.opening) {
+            (Some(Thread { name, durable: true }), _) => Attach::Resume { thread: name.clone() },
+            (None, Some(Opening { fork_of: Some(origin), .. })) => {
+                Attach::Fork { thread: origin.thread.clone() }
+            }
+            (Some(Thread { durable: false, .. }) | None, _) => Attach::Start,
+        }
+    }
+}

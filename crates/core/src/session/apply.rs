@@ -1,0 +1,127 @@
+//! How each fact changes a session.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::{Closing, MAX_QUEUED_PROMPTS, MAX_REMEMBERED, Opening, Session, Settlement, Thread};
+use crate::{Ask, EndedTurn, Event, Progress, Turn, item};
+
+impl Session {
+    pub(super) fn apply_event(&mut self, at: Timestamp, event: &Event) {
+        match event {
+            Event::Opened { format: _, spec, by, fork_of } => {
+                self.spec.clone_from(spec);
+                self.opening = Some(Opening { at, by: by.clone(), fork_of: fork_of.clone() });
+                self.attaching = true;
+            }
+            Event::Attached { thread, facts } => {
+                // A fork is on disk from its first moment; so is what was there to be resumed.
+                let forked = self.opening.as_ref().is_some_and(|it| it.fork_of.is_some());
+                let resumed =
+                    self.thread.as_ref().is_some_and(|it| it.durable && it.name == *thread);
+                let durable = (forked || resumed) && !self.spec.ephemeral;
+                self.thread = Some(Thread { name: thread.clone(), durable });
+                self.agent = Some(facts.clone());
+                self.attaching = false;
+                if let Some(turn) = &mut self.turn
+                    && turn.progress == Progress::Waiting
+                {
+                    turn.progress = Progress::Told;
+                }
+            }
+            Event::AttachFailed { error: _ } => self.attaching = false,
+            Event::Detached { cause: _ } => {
+                self.agent = None;
+                self.attaching = false;
+            }
+            Event::TurnRequested { turn, prompt, by: _, queued } => {
+                if *queued {
+                    self.queue.pop_front();
+                }
+                let progress = if self.agent.is_some() {
+                    Progress::Told
+                } else {
+                    self.attaching = true;
+                    Progress::Waiting
+                };
+                self.spec.override_with(&prompt.overrides);
+                self.turns = turn.0;
+                self.turn = Some(Turn {
+                    id: *turn,
+                    prompt: prompt.clone(),
+                    progress,
+                    interrupted: false,
+                    open_items: BTreeSet::new(),
+                    requested_at: at,
+                });
+            }
+            Event::PromptQueued { prompt, by } => {
+                if self.queue.len() < MAX_QUEUED_PROMPTS {
+                    self.queue.push_back((prompt.clone(), by.clone()));
+                }
+            }
+            Event::TurnStarted { turn: _, name } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.progress = Progress::Started(name.clone());
+                }
+                if let Some(thread) = &mut self.thread {
+                    thread.durable = !self.spec.ephemeral;
+                }
+            }
+            Event::InterruptRequested { turn: _, by: _ } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.interrupted = true;
+                }
+            }
+            Event::ItemStarted { turn: _, item, kind: _, body: _, agent: _ } => {
+                if let Some(turn) = &mut self.turn {
+                    item::open(&mut turn.open_items, item);
+                }
+            }
+            Event::ItemCompleted { turn: _, item, kind: _, body: _, agent: _ }
+            | Event::ItemAbandoned { item } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.open_items.remove(item);
+                }
+            }
+            Event::AskRaised { ask } => {
+                self.asked = ask.id.0;
+                self.asks.insert(ask.id, Ask::clone(ask));
+            }
+            Event::AskSettled { ask, how } => {
+                self.asks.remove(ask);
+                if self.settlements.len() >= MAX_REMEMBERED {
+                    self.settlements.pop_first();
+                }
+                self.settlements.insert(*ask, Settlement { at, how: how.clone() });
+            }
+            Event::TurnEnded { turn: _, outcome, report } => {
+                if let Some(turn) = self.turn.take() {
+                    let name = match turn.progress {
+                        Progress::Started(name) => Some(name),
+                        Progress::Waiting | Progress::Told => None,
+                    };
+                    self.last_turn = Some(EndedTurn {
+                        id: turn.id,
+                        prompt: turn.prompt.text,
+                        outcome: outcome.clone(),
+                        report: report.clone(),
+                        name,
+                        requested_at: turn.requested_at,
+                        ended_at: at,
+                    });
+                }
+            }
+            Event::Renamed { title, by: _ } => self.spec.title = Some(title.clone()),
+            Event::Closed { reason, by } => {
+                self.closing = Some(Closing { at, reason: reason.clone(), by: by.clone() });
+                self.queue.clear();
+            }
+            Event::Steered { turn: _, prompt: _, by: _ }
+            | Event::Noted { method: _, body: _ }
+            | Event::RequestRefused { method: _, body: _, answer: _ }
+            | Event::Managed { what: _, by: _ } => {}
+        }
+    }
+}
