@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled, Spec,
+    Actor, AgentError, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled, Spec,
     ToAgent, Turn,
     event::{Envelope, Event},
 };
@@ -33,6 +33,7 @@ pub struct Session {
     thread: Option<Thread>,
     agent: Option<Facts>,
     attaching: bool,
+    attach_error: Option<AgentError>,
     turn: Option<Turn>,
     turns: u32,
     last_turn: Option<EndedTurn>,
@@ -141,6 +142,16 @@ impl Session {
     /// The agent that is attached.
     pub fn agent(&self) -> Option<&Facts> {
         self.agent.as_ref()
+    }
+
+    /// An agent is being brought.
+    pub fn is_attaching(&self) -> bool {
+        self.attaching
+    }
+
+    /// Why no agent could be brought the last time.
+    pub fn attach_error(&self) -> Option<&AgentError> {
+        self.attach_error.as_ref()
     }
 
     /// The turn under way.

@@ -137,6 +137,9 @@ pub struct SessionView {
     pub agent_version: Option<String>,
     /// An agent is attached.
     pub attached: bool,
+    /// Why no agent could be brought the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_error: Option<AgentError>,
     /// How many turns it has had.
     pub turns: u32,
     /// How many asks are pending.
@@ -218,6 +221,9 @@ impl Session {
         if self.turn().is_some() {
             return Status::Running;
         }
+        if self.attach_error().is_some() {
+            return Status::Error;
+        }
         match self.last_turn().map(|it| &it.outcome) {
             Some(Outcome::Failed { error: _ } | Outcome::Lost { cause: _ }) => Status::Error,
             Some(Outcome::Completed | Outcome::Interrupted) | None => Status::Idle,
@@ -252,6 +258,7 @@ impl Session {
             dialect: facts.map(|it| it.dialect.clone()),
             agent_version: facts.and_then(|it| it.version.clone()),
             attached: facts.is_some(),
+            agent_error: self.attach_error().cloned(),
             turns: self.turns(),
             pending_request_count: u32::try_from(self.asks().len()).unwrap_or(u32::MAX),
             next_deadline: self.next_deadline(),

@@ -24,13 +24,17 @@ impl Session {
                 self.thread = Some(Thread { name: thread.clone(), durable });
                 self.agent = Some(facts.clone());
                 self.attaching = false;
+                self.attach_error = None;
                 if let Some(turn) = &mut self.turn
                     && turn.progress == Progress::Waiting
                 {
                     turn.progress = Progress::Told;
                 }
             }
-            Event::AttachFailed { error: _ } => self.attaching = false,
+            Event::AttachFailed { error } => {
+                self.attaching = false;
+                self.attach_error = Some(error.clone());
+            }
             Event::Detached { cause: _ } => {
                 self.agent = None;
                 self.attaching = false;
