@@ -1,1 +1,3 @@
 //! pilothouse.
+
+pub mod agent;
