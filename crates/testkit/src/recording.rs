@@ -153,6 +153,15 @@ pub fn named(folder: &str, scenario: &str) -> anyhow::Result<Recording> {
     Recording::load(&fixtures().join(folder).join(format!("{scenario}.jsonl")))
 }
 
+/// The recordings whose client probed what no client of ours would do: a replay feeds what Codex
+/// said, and has nothing to compare.
+pub fn in_only() -> anyhow::Result<Vec<String>> {
+    let path = fixtures().join("in-only.txt");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("Pilothouse could not read {}", path.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
 /// Where the recordings are.
 pub fn fixtures() -> PathBuf {
     crate::workspace_root().join("fixtures")

@@ -129,6 +129,7 @@ const PATCH: &str = "patch\nSCRIPT:[\
 struct Stage {
     codex: PathBuf,
     model: ScriptedModel,
+    env: Vec<(String, String)>,
     project: tempfile::TempDir,
     probe: PathBuf,
     server: AppServer,
@@ -141,8 +142,11 @@ impl Stage {
         let model = ScriptedModel::start().await?;
         let project = tempfile::Builder::new().prefix("project-").tempdir()?;
         let probe = crate::bin("probe-mcp")?;
-        let server = AppServer::start(codex, project.path(), &model.env())?;
-        Ok(Self { codex: codex.into(), model, project, probe, server, earlier: Vec::new() })
+        let mut env = model.env();
+        // A login shell would run the recording person's own profile, and show what it prints.
+        env.push(("HOME".into(), model.codex_home().display().to_string()));
+        let server = AppServer::start(codex, project.path(), &env)?;
+        Ok(Self { codex: codex.into(), model, env, project, probe, server, earlier: Vec::new() })
     }
 
     async fn play(&mut self, scenario: Scenario) -> anyhow::Result<()> {
@@ -210,6 +214,8 @@ impl Stage {
         let prompt = "first\nSCRIPT:[[{\"msg\": \"working on it\"}, {\"gate\": \"steer\"}],\
                       [{\"msg\": \"as you wish\"}]]";
         let turn = self.server.start_turn(&thread, prompt).await?;
+        let said = |it: &Value| it["params"]["item"]["type"] == "agentMessage";
+        self.server.wait_for(|it| it["method"] == "item/completed" && said(it)).await?;
         self.model.reached_gate("steer").await?;
         let input = json!([{"type": "text", "text": "rather the second"}]);
         let params = json!({"threadId": thread, "expectedTurnId": turn, "input": input});
@@ -222,7 +228,7 @@ impl Stage {
         let thread = self.thread("on-request").await?;
         self.say(&thread, "first\nSCRIPT:[[{\"msg\": \"one\"}]]").await?;
         self.server.close().await?;
-        let next = AppServer::start(&self.codex, self.project.path(), &self.model.env())?;
+        let next = AppServer::start(&self.codex, self.project.path(), &self.env)?;
         let first = std::mem::replace(&mut self.server, next);
         self.earlier.extend_from_slice(first.recorded());
         self.server.initialize().await?;

@@ -43,7 +43,8 @@ async fn main() -> anyhow::Result<()> {
             other => bail!("no such option: {other}\n\n{USAGE}"),
         }
     }
-    let codex = codex.map_or_else(codex_binary, Ok)?;
+    // The agent runs in another folder, where a relative path would lead elsewhere.
+    let codex = std::path::absolute(codex.map_or_else(codex_binary, Ok)?)?;
     let recording = scenarios::record(scenario, &codex).await?;
     recording.save(&out.unwrap_or_else(|| "/dev/stdout".into()))
 }
