@@ -1,7 +1,10 @@
 //! The program under supervision: found, started, read from, and ended with all it started.
 
+mod connection;
 pub mod lines;
 pub mod locate;
+pub(crate) mod mailbox;
+pub(crate) mod pool;
 pub mod process;
 pub mod profile;
 pub mod tree;

@@ -1,3 +1,27 @@
-//! pilothouse.
+//! Start coding agents, watch them, and answer what they ask.
+//!
+//! A [`Broker`] runs sessions on a [`Store`](pilothouse_store::Store) that several processes may
+//! share. In reading order: [`Config`] and [`Broker`]; [`Feed`], which follows all sessions;
+//! [`Error`]; and [`agent`], which finds, starts and ends the program under supervision.
 
 pub mod agent;
+mod broker;
+mod clock;
+mod config;
+mod driver;
+mod error;
+mod feed;
+mod live;
+mod ownership;
+mod spill;
+
+pub use pilothouse_core as core;
+pub use pilothouse_store as store;
+
+pub use crate::{
+    broker::{Broker, Said, Start},
+    config::{AgentConfig, Config},
+    error::Error,
+    feed::{Feed, FeedItem},
+    live::LiveItem,
+};

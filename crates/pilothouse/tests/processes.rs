@@ -23,11 +23,16 @@ use rustix::process::{Pid, Signal, kill_process};
 /// What must be gone after a broker was killed.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-const HASTY: Ladder = Ladder {
-    close_stdin: Duration::from_millis(50),
-    term: Duration::from_millis(50),
-    kill: Duration::from_secs(5),
-};
+/// Long, as a machine may be busy: for a rung that is expected to do.
+const ENOUGH: Duration = Duration::from_secs(10);
+
+/// Short, for a rung that is expected to do nothing.
+const BRIEF: Duration = Duration::from_millis(50);
+
+/// For what leaves at SIGTERM and not before.
+const TO_TERM: Ladder = Ladder { close_stdin: BRIEF, term: ENOUGH, kill: ENOUGH };
+
+const TO_KILL: Ladder = Ladder { close_stdin: BRIEF, term: BRIEF, kill: ENOUGH };
 
 #[tokio::test]
 async fn every_kind_of_line_arrives_in_order() {
@@ -110,7 +115,7 @@ async fn an_agent_that_does_not_read_is_still_read_from() {
     for i in 1..=1000 {
         assert_eq!(line(process.next().await), text(&i.to_string()));
     }
-    let ended = process.end(HASTY).await.unwrap();
+    let ended = process.end(TO_TERM).await.unwrap();
     assert_eq!(ended.rung, Rung::Term);
     assert_eq!(alive(&token), [""; 0]);
 }
@@ -139,7 +144,7 @@ async fn an_agent_that_closed_its_stdout_has_not_exited() {
         let mut process = Process::spawn(spawn).await.unwrap();
         let waited = tokio::time::timeout(Duration::from_millis(100), process.next()).await;
         assert!(waited.is_err(), "{waited:?}");
-        let ended = process.end(HASTY).await.unwrap();
+        let ended = process.end(TO_TERM).await.unwrap();
         assert_eq!(ended.rung, Rung::Term);
         assert_eq!(alive(&token), [""; 0]);
     }
@@ -159,8 +164,9 @@ async fn each_rung_ends_what_it_can() {
             let guarded = guard.is_some();
             let script = script.replace("{}", &token);
             let ladder = match rung {
-                Rung::CloseStdin => Ladder::default(),
-                Rung::Gone | Rung::Term | Rung::Kill => HASTY,
+                Rung::Gone | Rung::CloseStdin => Ladder { close_stdin: ENOUGH, ..TO_KILL },
+                Rung::Term => TO_TERM,
+                Rung::Kill => TO_KILL,
             };
             let mut process = Process::spawn(Spawn { guard, ..sh(&script) }).await.unwrap();
             assert_eq!(line(process.next().await), text("ready"));
@@ -178,7 +184,7 @@ async fn each_rung_ends_what_it_can() {
 async fn a_process_that_has_gone_is_not_ended_again() {
     let mut process = Process::spawn(sh("exit 0")).await.unwrap();
     assert!(matches!(process.next().await, Some(Output::Exit(_))));
-    let ended = process.end(HASTY).await.unwrap();
+    let ended = process.end(TO_TERM).await.unwrap();
     assert_eq!(ended.rung, Rung::Gone);
 }
 
@@ -277,7 +283,7 @@ async fn signals_from_a_terminal_do_not_end_a_guard() {
     }
     process.handle().write("still here".to_owned()).unwrap();
     assert_eq!(line(process.next().await), text("still here"));
-    process.end(Ladder::default()).await.unwrap();
+    process.end(TO_KILL).await.unwrap();
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ pub(crate) enum Order {
     /// Bring a thread to a session.
     Attach { tag: Tag, how: Attach, spec: Box<Spec>, mailbox: Arc<Mailbox> },
     /// Tell the thread something.
-    Tell { tag: Tag, message: ToAgent },
+    Tell { tag: Tag, message: Box<ToAgent> },
     /// Take the thread from its session; what it runs ends.
     Detach { tag: Tag, forever: bool },
     /// Ask the agent something that belongs to no turn.
@@ -156,7 +156,7 @@ impl Connection {
                 self.idle_since = None;
                 self.peer.attach(now, tag, &how, &spec)
             }
-            Order::Tell { tag, message } => self.peer.tell(now, tag, message),
+            Order::Tell { tag, message } => self.peer.tell(now, tag, *message),
             Order::Detach { tag, forever } => {
                 let said = self.peer.detach(now, tag, forever);
                 self.forget(tag);

@@ -58,19 +58,35 @@ pub(crate) struct Lease {
     tag: Tag,
     orders: mpsc::Sender<Order>,
     pub(crate) mailbox: Arc<Mailbox>,
+    detached: bool,
 }
 
 impl Lease {
     pub(crate) async fn tell(&self, message: ToAgent) {
-        let order = Order::Tell { tag: self.tag, message };
+        let order = Order::Tell { tag: self.tag, message: Box::new(message) };
         // A process that is gone says so through the mailbox.
         drop(self.orders.send(order).await);
     }
 
-    pub(crate) async fn detach(self, forever: bool) {
+    pub(crate) async fn detach(mut self, forever: bool) {
+        self.detached = true;
         drop(self.orders.send(Order::Detach { tag: self.tag, forever }).await);
     }
 
+    /// A way to ask the agent something, for others to hold.
+    pub(crate) fn wire(&self) -> Wire {
+        Wire { tag: self.tag, orders: self.orders.clone() }
+    }
+}
+
+/// A way to ask a session's agent something in its own words.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    tag: Tag,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Wire {
     pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, AgentError> {
         request(&self.orders, Some(self.tag), method, params).await
     }
@@ -79,6 +95,9 @@ impl Lease {
 impl Drop for Lease {
     /// A session that ends without a word must not leave its thread running.
     fn drop(&mut self) {
+        if self.detached {
+            return;
+        }
         drop(self.orders.try_send(Order::Detach { tag: self.tag, forever: true }));
     }
 }
@@ -114,7 +133,7 @@ impl Pool {
         for _ in 0..2 {
             let orders = self.process(&key).await?;
             match orders.send(order).await {
-                Ok(()) => return Ok(Lease { tag, orders, mailbox }),
+                Ok(()) => return Ok(Lease { tag, orders, mailbox, detached: false }),
                 Err(mpsc::error::SendError(again)) => order = again,
             }
         }

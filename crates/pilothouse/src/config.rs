@@ -1,0 +1,66 @@
+//! What a broker is made of; no file is read here.
+
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+
+use pilothouse_core::Policy;
+use pilothouse_store::Store;
+
+use crate::agent::{process::GuardCommand, tree::Ladder};
+
+/// How agents are found, started and ended.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// The Codex to run, else the one on the path.
+    pub binary: Option<PathBuf>,
+    /// Changes to the environment of every agent: set, or removed with nothing.
+    pub env: BTreeMap<OsString, Option<OsString>>,
+    /// What an agent is started under, so that nothing below it outlives this process.
+    pub guard: Option<GuardCommand>,
+    /// How long each rung of the ladder is given when an agent is ended at leisure.
+    pub ladder: Ladder,
+    /// How long a process without sessions is kept.
+    pub idle_process: Duration,
+    /// How long a session without work keeps its agent.
+    pub idle_session: Duration,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            binary: None,
+            env: BTreeMap::new(),
+            guard: None,
+            ladder: Ladder::default(),
+            idle_process: Duration::from_mins(1),
+            idle_session: Duration::from_mins(30),
+        }
+    }
+}
+
+/// Everything that a broker needs.
+#[derive(Debug)]
+pub struct Config {
+    /// Where sessions are kept.
+    pub store: Arc<dyn Store>,
+    /// The store's name among all stores of this machine, in the marks of agents.
+    pub store_name: String,
+    /// What kind of program this is: `mcp`, `serve` and so on.
+    pub program: String,
+    /// Agents.
+    pub agent: AgentConfig,
+    /// What is answered without a person.
+    pub policy: Policy,
+}
+
+impl Config {
+    /// A broker on a store, with defaults.
+    pub fn new(store: Arc<dyn Store>, program: &str) -> Self {
+        Self {
+            store,
+            store_name: "default".to_owned(),
+            program: program.to_owned(),
+            agent: AgentConfig::default(),
+            policy: Policy::default(),
+        }
+    }
+}

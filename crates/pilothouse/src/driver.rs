@@ -1,0 +1,427 @@
+//! The loop that owns one session: everything that can happen to it, in one enum.
+
+use std::{sync::Arc, time::Duration};
+
+use pilothouse_core::{
+    Actor, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq, Session,
+    SessionId, Spec, Step, ToAgent,
+};
+use pilothouse_store::{Append, Epoch, StoreError};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use crate::{
+    Error,
+    agent::pool::{Lease, Wire, not_ready},
+    broker::{Shared, thread_spec},
+    clock, spill,
+};
+
+/// Orders that may wait for a session; those who send are tasks of ours and wait for room.
+pub(crate) const MAX_ORDERS: usize = 64;
+/// Messages of an agent that are put on record together.
+const MAX_BATCH: usize = 256;
+/// Events between two snapshots.
+const SNAPSHOT_EVERY: u64 = 1_000;
+/// How long facts of an agent are offered to a store that fails, before the agent is let go.
+const STORE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long between two offers.
+const STORE_RETRY: Duration = Duration::from_millis(250);
+/// How long a session without an agent stays with its node, for those who come back at once.
+const RETIRE_AFTER: Duration = Duration::from_secs(5);
+
+/// What the broker wants of a session.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Somebody wants something done.
+    Intent { intent: Box<Intent>, by: Actor, reply: oneshot::Sender<Result<Seq, Error>> },
+    /// Give a way to ask the agent something in its own words.
+    Wire { reply: oneshot::Sender<Option<Wire>> },
+    /// The broker is leaving: interrupt what runs, so that the agent can say how it ended.
+    Wind { reply: oneshot::Sender<()> },
+    /// The broker has let all agents go.
+    Stop { cause: String },
+}
+
+/// How a driver ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Nothing was left to do.
+    Retired,
+    /// The store would not have it.
+    Lost(StoreError),
+}
+
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    id: SessionId,
+    epoch: Epoch,
+    session: Session,
+    lease: Option<Lease>,
+    orders: mpsc::Receiver<Order>,
+    since_snapshot: u64,
+    idle_since: Instant,
+    winding: Vec<oneshot::Sender<()>>,
+}
+
+enum Happening {
+    Agent(Vec<FromAgent>),
+    Order(Option<Order>),
+    Deadline,
+    Idle,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        id: SessionId,
+        epoch: Epoch,
+        session: Session,
+        orders: mpsc::Receiver<Order>,
+    ) -> Self {
+        Self {
+            shared,
+            id,
+            epoch,
+            session,
+            lease: None,
+            orders,
+            since_snapshot: 0,
+            idle_since: Instant::now(),
+            winding: vec![],
+        }
+    }
+
+    /// Puts the beginning of a new session on record, and begins it.
+    pub(crate) async fn begin(
+        &mut self,
+        spec: Spec,
+        by: &Actor,
+        fork_of: Option<pilothouse_core::Origin>,
+        prompt: Option<Prompt>,
+    ) -> Result<Seq, Error> {
+        let step = Session::open(spec, by, fork_of, prompt);
+        self.carry_out(step).await?;
+        Ok(self.session.seq())
+    }
+
+    /// Puts on record what became of a session whose node is gone.
+    pub(crate) async fn recover(&mut self) -> Result<(), Error> {
+        let unfinished = self.session.agent().is_some()
+            || self.session.is_attaching()
+            || self.session.turn().is_some()
+            || !self.session.asks().is_empty();
+        if unfinished {
+            let cause = "the Pilothouse that ran it is gone".to_owned();
+            let step = self.decide(FromAgent::Exited { cause }, false);
+            self.carry_out(step).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs until nothing is left to do or the store takes the session away.
+    pub(crate) async fn run(mut self) -> End {
+        loop {
+            let deadline = self.session.next_deadline();
+            let idle = self.idle_limit().map(|it| self.idle_since + it);
+            let happening = tokio::select! {
+                biased;
+                order = self.orders.recv() => Happening::Order(order),
+                messages = said(self.lease.as_ref()) => Happening::Agent(messages),
+                () = clock::at(deadline) => Happening::Deadline,
+                () = until(idle) => Happening::Idle,
+            };
+            let done = match happening {
+                Happening::Agent(messages) => self.on_agent(messages).await.map(|()| false),
+                Happening::Order(order) => self.on_order(order).await,
+                Happening::Deadline => {
+                    let step = self.session.on_tick(clock::now());
+                    self.insist(step).await.map(|()| false)
+                }
+                Happening::Idle if self.session.agent().is_some() => {
+                    let released = self.intend(Intent::Release, &Actor::Node).await;
+                    self.idle_since = Instant::now();
+                    match released {
+                        Err(Error::Store(error)) => Err(error),
+                        Ok(_) | Err(_) => Ok(false),
+                    }
+                }
+                Happening::Idle => Ok(true),
+            };
+            match done {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.let_go(true).await;
+                    let released = self.shared.store.release(self.id, self.epoch).await;
+                    return released.map_or_else(End::Lost, |()| End::Retired);
+                }
+                Err(error) => {
+                    // It can't record, so it may not act: its agent goes first.
+                    self.let_go(true).await;
+                    tracing::error!(session = %self.id, %error, "session stopped");
+                    return End::Lost(error);
+                }
+            }
+            if self.session.turn().is_none() {
+                for wound in self.winding.drain(..) {
+                    drop(wound.send(()));
+                }
+            }
+        }
+    }
+
+    /// How long the session may rest as it is.
+    fn idle_limit(&self) -> Option<Duration> {
+        let session = &self.session;
+        if session.turn().is_some() || !session.asks().is_empty() || session.is_attaching() {
+            return None;
+        }
+        if session.agent().is_some() { Some(self.shared.idle_session) } else { Some(RETIRE_AFTER) }
+    }
+
+    async fn on_order(&mut self, order: Option<Order>) -> Result<bool, StoreError> {
+        self.idle_since = Instant::now();
+        match order {
+            Some(Order::Intent { intent, by, reply }) => {
+                let result = self.intend(*intent, &by).await;
+                let fenced = matches!(&result, Err(Error::Store(StoreError::Fenced(_))));
+                drop(reply.send(result));
+                if fenced { Err(StoreError::Fenced(self.id)) } else { Ok(false) }
+            }
+            Some(Order::Wire { reply }) => {
+                drop(reply.send(self.lease.as_ref().map(Lease::wire)));
+                Ok(false)
+            }
+            Some(Order::Wind { reply }) => {
+                if self.session.turn().is_some() {
+                    self.winding.push(reply);
+                    match self.intend(Intent::Interrupt, &Actor::Node).await {
+                        Err(Error::Store(error)) => Err(error),
+                        Ok(_) | Err(_) => Ok(false),
+                    }
+                } else {
+                    drop(reply.send(()));
+                    Ok(false)
+                }
+            }
+            Some(Order::Stop { cause }) => {
+                // What the agent still said before it went comes first.
+                if let Some(lease) = &self.lease {
+                    let last = lease.mailbox.take_now();
+                    self.on_agent(last).await?;
+                }
+                let step = self.decide(FromAgent::Exited { cause }, false);
+                self.insist(step).await?;
+                Ok(true)
+            }
+            None => Ok(true),
+        }
+    }
+
+    async fn intend(&mut self, intent: Intent, by: &Actor) -> Result<Seq, Error> {
+        let moment =
+            Moment { now: clock::now(), human_present: false, policy: &self.shared.policy };
+        let step = self.session.on_intent(&moment, intent, by)?;
+        self.carry_out(step).await?;
+        Ok(self.session.seq())
+    }
+
+    async fn on_agent(&mut self, messages: Vec<FromAgent>) -> Result<(), StoreError> {
+        let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_)));
+        let human_present = asks && self.shared.human_present().await;
+        let (mut events, mut effects) = (vec![], vec![]);
+        for message in messages {
+            match message {
+                FromAgent::Delta { item, stream, text } => {
+                    self.shared.live.add(self.id, &item, stream, &text);
+                    self.shared.publish(self.id, item, stream, text);
+                }
+                FromAgent::ItemStarted { .. }
+                | FromAgent::ItemCompleted { .. }
+                | FromAgent::Notes { .. }
+                | FromAgent::Ready { .. }
+                | FromAgent::NotReady { .. }
+                | FromAgent::TurnStarted { .. }
+                | FromAgent::TurnRefused { .. }
+                | FromAgent::Asks(_)
+                | FromAgent::Settles { .. }
+                | FromAgent::TurnEnded { .. }
+                | FromAgent::Refused { .. }
+                | FromAgent::Exited { .. } => {
+                    let gone = matches!(&message, FromAgent::Exited { .. });
+                    let message = spill::spill(&*self.shared.store, message).await;
+                    let step = self.decide(message, human_present);
+                    // The next message is decided on what this one will have changed. If the store
+                    // refuses all of them the session goes, so nothing is ahead of the log for long.
+                    for event in step.record {
+                        events.push(self.take_note(event));
+                    }
+                    effects.extend(step.then);
+                    if gone {
+                        self.lease = None;
+                    }
+                }
+            }
+        }
+        self.idle_since = Instant::now();
+        self.append_patiently(events).await?;
+        self.perform(effects).await
+    }
+
+    fn decide(&self, message: FromAgent, human_present: bool) -> Step {
+        let moment = Moment { now: clock::now(), human_present, policy: &self.shared.policy };
+        self.session.on_agent(&moment, message)
+    }
+
+    fn take_note(&mut self, event: Event) -> Envelope {
+        let envelope = Envelope { seq: self.session.seq().next(), at: clock::now(), event };
+        self.session.apply(&envelope);
+        envelope
+    }
+
+    /// Records a step all or nothing, then performs it. On failure the session is as before.
+    async fn carry_out(&mut self, step: Step) -> Result<(), Error> {
+        let before = (!step.record.is_empty()).then(|| self.session.clone());
+        let events = step.record.into_iter().map(|it| self.take_note(it)).collect::<Vec<_>>();
+        if let Err(error) = self.append(&events).await {
+            if let Some(before) = before {
+                self.session = before;
+            }
+            return Err(error.into());
+        }
+        self.perform(step.then).await?;
+        Ok(())
+    }
+
+    /// Records what cannot be refused, as long as the store has any hope.
+    async fn insist(&mut self, step: Step) -> Result<(), StoreError> {
+        let events = step.record.into_iter().map(|it| self.take_note(it)).collect();
+        self.append_patiently(events).await?;
+        self.perform(step.then).await
+    }
+
+    async fn append_patiently(&mut self, events: Vec<Envelope>) -> Result<(), StoreError> {
+        let give_up = Instant::now() + STORE_PATIENCE;
+        loop {
+            match self.append(&events).await {
+                Ok(()) => return Ok(()),
+                Err(
+                    error @ (StoreError::Fenced(_)
+                    | StoreError::OutOfOrder { .. }
+                    | StoreError::Shut),
+                ) => return Err(error),
+                Err(error) if Instant::now() >= give_up => return Err(error),
+                Err(error) => {
+                    tracing::warn!(session = %self.id, %error, "the store failed; trying again");
+                    tokio::time::sleep(STORE_RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn append(&mut self, events: &[Envelope]) -> Result<(), StoreError> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let Some(view) = self.session.view(self.id) else { return Ok(()) };
+        let due = self.since_snapshot + events.len() as u64 >= SNAPSHOT_EVERY;
+        let append = Append {
+            session: self.id,
+            epoch: self.epoch,
+            expected: Seq(first.seq.0 - 1),
+            events: events.to_vec(),
+            view,
+            snapshot: due.then(|| Box::new(self.session.clone())),
+        };
+        self.shared.store.append(append).await?;
+        self.since_snapshot = if due { 0 } else { self.since_snapshot + events.len() as u64 };
+        for envelope in events {
+            self.shared.live.take_note(self.id, &envelope.event);
+            log(self.id, &envelope.event);
+        }
+        Ok(())
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) -> Result<(), StoreError> {
+        for effect in effects {
+            match effect {
+                Effect::Tell(message) => self.tell(message).await,
+                Effect::Detach => {
+                    let forever = self.session.closing().is_some();
+                    self.let_go(forever).await;
+                }
+                Effect::Attach(how) => {
+                    self.let_go(true).await;
+                    let spec = thread_spec(self.id, self.session.spec());
+                    match self.shared.pool.attach(self.id, how, spec).await {
+                        Ok(lease) => self.lease = Some(lease),
+                        Err(error) => {
+                            let FromAgent::NotReady { error } = not_ready(error) else { continue };
+                            let step = self.decide(FromAgent::NotReady { error }, false);
+                            let events = step.record.into_iter().map(|it| self.take_note(it));
+                            let events = events.collect();
+                            self.append_patiently(events).await?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&self, message: ToAgent) {
+        if let Some(lease) = &self.lease {
+            lease.tell(message).await;
+        } else {
+            tracing::debug!(session = %self.id, "nobody is there to be told");
+        }
+    }
+
+    async fn let_go(&mut self, forever: bool) {
+        if let Some(lease) = self.lease.take() {
+            lease.detach(forever).await;
+        }
+    }
+}
+
+async fn said(lease: Option<&Lease>) -> Vec<FromAgent> {
+    match lease {
+        Some(lease) => lease.mailbox.take(MAX_BATCH).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn log(id: SessionId, event: &Event) {
+    match event {
+        Event::Attached { thread, .. } => tracing::info!(session = %id, thread, "agent attached"),
+        Event::TurnEnded { turn, outcome: Outcome::Lost { cause }, .. } => {
+            tracing::warn!(session = %id, turn = turn.0, cause, "turn lost");
+        }
+        Event::TurnEnded { turn, .. } => tracing::info!(session = %id, turn = turn.0, "turn ended"),
+        Event::AskRaised { ask } => tracing::info!(session = %id, ask = ask.id.0, "ask raised"),
+        Event::AskSettled { ask, .. } => tracing::info!(session = %id, ask = ask.0, "ask settled"),
+        Event::Detached { cause } => tracing::info!(session = %id, cause, "agent detached"),
+        Event::Opened { .. }
+        | Event::TurnRequested { .. }
+        | Event::PromptQueued { .. }
+        | Event::Steered { .. }
+        | Event::TurnStarted { .. }
+        | Event::InterruptRequested { .. }
+        | Event::ItemStarted { .. }
+        | Event::ItemCompleted { .. }
+        | Event::ItemAbandoned { .. }
+        | Event::Noted { .. }
+        | Event::RequestRefused { .. }
+        | Event::Managed { .. }
+        | Event::AttachFailed { .. }
+        | Event::Renamed { .. }
+        | Event::Closed { .. } => tracing::debug!(session = %id, "on record"),
+    }
+}

@@ -1,0 +1,295 @@
+//! Which sessions this node runs, and how intents find the node that runs theirs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use pilothouse_core::{Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec};
+use pilothouse_store::{Claim, Conclusion, MAX_PAGE, Nudge, Posted, Store, StoreError};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::{
+    Error,
+    broker::Shared,
+    driver::{Driver, End, MAX_ORDERS, Order},
+};
+
+/// How long a node that owns a session may take to do something.
+const OWNER_PATIENCE: Duration = Duration::from_secs(30);
+/// How often an intent is carried again when the session changes hands on its way.
+const MAX_TRIES: u32 = 3;
+
+/// The sessions that this node runs.
+#[derive(Debug, Default)]
+pub(crate) struct Owned {
+    drivers: Mutex<BTreeMap<SessionId, mpsc::Sender<Order>>>,
+    /// Held while a session is claimed, so that two tasks don't claim it both.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl Owned {
+    fn find(&self, id: SessionId) -> Option<mpsc::Sender<Order>> {
+        let drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        drivers.get(&id).filter(|it| !it.is_closed()).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<mpsc::Sender<Order>> {
+        let drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        drivers.values().cloned().collect()
+    }
+
+    fn insert(&self, id: SessionId, orders: mpsc::Sender<Order>) {
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        drivers.insert(id, orders);
+    }
+
+    fn remove_closed(&self, id: SessionId) {
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        if drivers.get(&id).is_some_and(mpsc::Sender::is_closed) {
+            drivers.remove(&id);
+        }
+    }
+}
+
+impl Shared {
+    /// Begins a session that is new, on this node.
+    #[expect(clippy::disallowed_methods, reason = "names are minted here and nowhere else")]
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        spec: Spec,
+        by: &Actor,
+        fork_of: Option<Origin>,
+        prompt: Option<Prompt>,
+    ) -> Result<SessionId, Error> {
+        if self.leaving.is_cancelled() {
+            return Err(Error::Stopping);
+        }
+        let id = SessionId(Uuid::now_v7());
+        let Claim { epoch, .. } = self.store.claim(id).await?;
+        let (orders, inbox) = mpsc::channel(MAX_ORDERS);
+        let mut driver = Driver::new(Arc::clone(self), id, epoch, Session::default(), inbox);
+        driver.begin(spec, by, fork_of, prompt).await?;
+        self.run(id, driver, orders);
+        Ok(id)
+    }
+
+    fn run(self: &Arc<Self>, id: SessionId, driver: Driver, orders: mpsc::Sender<Order>) {
+        self.owned.insert(id, orders);
+        let shared = Arc::clone(self);
+        self.tasks.spawn(async move {
+            match driver.run().await {
+                End::Retired => tracing::debug!(session = %id, "session rests"),
+                End::Lost(error) => tracing::warn!(session = %id, %error, "session given up"),
+            }
+            shared.owned.remove_closed(id);
+        });
+    }
+
+    /// The session's driver on this node, which takes it over if nobody runs it.
+    pub(crate) async fn driver(
+        self: &Arc<Self>,
+        id: SessionId,
+    ) -> Result<mpsc::Sender<Order>, Error> {
+        if let Some(orders) = self.owned.find(id) {
+            return Ok(orders);
+        }
+        let _one_at_a_time = self.owned.opening.lock().await;
+        if let Some(orders) = self.owned.find(id) {
+            return Ok(orders);
+        }
+        if self.leaving.is_cancelled() {
+            return Err(Error::Stopping);
+        }
+        // A claim on a name that nobody gave would make a session of it.
+        if self.store.session(id).await?.is_none() {
+            return Err(Error::NoSuchSession(id));
+        }
+        let Claim { epoch, .. } = self.store.claim(id).await?;
+        let session = fold(&*self.store, id).await?;
+        let (orders, inbox) = mpsc::channel(MAX_ORDERS);
+        let mut driver = Driver::new(Arc::clone(self), id, epoch, session, inbox);
+        driver.recover().await?;
+        self.run(id, driver, orders.clone());
+        Ok(orders)
+    }
+
+    /// Carries an intent to the session's owner, wherever that is.
+    pub(crate) async fn act(
+        self: &Arc<Self>,
+        id: SessionId,
+        intent: Intent,
+        by: &Actor,
+    ) -> Result<Seq, Error> {
+        for _ in 0..MAX_TRIES {
+            match self.driver(id).await {
+                Ok(orders) => {
+                    let (reply, done) = oneshot::channel();
+                    let order =
+                        Order::Intent { intent: Box::new(intent.clone()), by: by.clone(), reply };
+                    // It may have retired in this moment; then it is opened again.
+                    if orders.send(order).await.is_err() {
+                        continue;
+                    }
+                    match done.await {
+                        Ok(result) => return result,
+                        Err(_) => continue,
+                    }
+                }
+                Err(Error::Store(StoreError::Held { .. })) => {
+                    match self.post(id, intent.clone(), by).await {
+                        Err(Error::Store(StoreError::NoOwner(_))) => {}
+                        result => return result,
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::TimedOut { doing: "finding the session's owner", seconds: 0 })
+    }
+
+    /// Puts an intent in the owner's inbox and waits for what becomes of it.
+    #[expect(clippy::disallowed_methods, reason = "names are minted here and nowhere else")]
+    async fn post(&self, id: SessionId, intent: Intent, by: &Actor) -> Result<Seq, Error> {
+        let secret = self.is_secret(id, &intent).await?;
+        let name = Uuid::now_v7();
+        let mut nudges = self.store.subscribe();
+        let posted = Posted { id: name, session: id, intent, by: by.clone(), secret };
+        self.store.post(posted).await?;
+        let over = tokio::time::sleep(OWNER_PATIENCE);
+        tokio::pin!(over);
+        loop {
+            match self.store.conclusion(name).await? {
+                Some(Conclusion::Done(seq)) => return Ok(seq),
+                Some(Conclusion::Refused(refusal)) => return Err(refusal.into()),
+                Some(Conclusion::Failed(problem)) => return Err(Error::Elsewhere(problem)),
+                None => {}
+            }
+            loop {
+                let nudge = tokio::select! {
+                    nudge = nudges.recv() => nudge,
+                    () = &mut over => return Err(Error::TimedOut {
+                        doing: "waiting for the node that runs the session",
+                        seconds: OWNER_PATIENCE.as_secs(),
+                    }),
+                };
+                match nudge {
+                    Ok(Nudge::Concluded(it)) if it != name => {}
+                    Ok(Nudge::Concluded(_)) | Err(broadcast::error::RecvError::Lagged(_)) => break,
+                    // An owner that died may be seen by a change of who is there.
+                    Ok(Nudge::Presence) => {
+                        if self.store.owner(id).await?.is_none_or(|(_, alive)| !alive) {
+                            let problem = "its process ended before it had done it".to_owned();
+                            return Err(Error::Elsewhere(problem));
+                        }
+                        break;
+                    }
+                    Ok(Nudge::Feed(_) | Nudge::Inbox | Nudge::Secret(_) | Nudge::Delta(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return Err(Error::Stopping),
+                }
+            }
+        }
+    }
+
+    /// Whether an intent holds what must not be stored.
+    async fn is_secret(&self, id: SessionId, intent: &Intent) -> Result<bool, Error> {
+        let Intent::Answer { ask, answer: Answer::Chosen { .. }, .. } = intent else {
+            return Ok(false);
+        };
+        let ask = pilothouse_core::AskRef { session: id, ask: *ask };
+        let Some(view) = self.store.ask(ask).await? else { return Ok(false) };
+        Ok(match &view.subject {
+            pilothouse_core::Subject::Question { questions } => {
+                questions.iter().any(|it| it.is_secret)
+            }
+            pilothouse_core::Subject::Command { .. }
+            | pilothouse_core::Subject::FileChange { .. }
+            | pilothouse_core::Subject::Permissions { .. }
+            | pilothouse_core::Subject::Form { .. }
+            | pilothouse_core::Subject::Url { .. }
+            | pilothouse_core::Subject::Tool { .. } => false,
+        })
+    }
+
+    async fn conclude(self: &Arc<Self>, posted: Posted) {
+        let Posted { id, session, intent, by, secret: _ } = posted;
+        let conclusion = match self.act(session, intent, &by).await {
+            Ok(seq) => Conclusion::Done(seq),
+            Err(Error::Refused(refusal)) => Conclusion::Refused(refusal),
+            Err(error) => Conclusion::Failed(error.to_string()),
+        };
+        if let Err(error) = self.store.conclude(id, conclusion).await {
+            tracing::warn!(%session, %error, "could not say what became of an intent");
+        }
+    }
+}
+
+/// Carries out what other nodes want of this node's sessions, until the broker leaves.
+pub(crate) async fn serve_inbox(shared: Arc<Shared>, mut nudges: broadcast::Receiver<Nudge>) {
+    let under_way = Arc::new(Mutex::new(BTreeSet::<Uuid>::new()));
+    // What came before this node listened.
+    take_inbox(&shared, &under_way).await;
+    loop {
+        let nudge = tokio::select! {
+            nudge = nudges.recv() => nudge,
+            () = shared.leaving.cancelled() => return,
+        };
+        match nudge {
+            Ok(Nudge::Inbox) | Err(broadcast::error::RecvError::Lagged(_)) => {
+                take_inbox(&shared, &under_way).await;
+            }
+            Ok(Nudge::Secret(posted)) => {
+                let shared = Arc::clone(&shared);
+                let tasks = shared.tasks.clone();
+                tasks.spawn(async move { shared.conclude(Posted::clone(&posted)).await });
+            }
+            Ok(Nudge::Delta(delta)) => {
+                // Deltas of this node's own sessions are in its tails already.
+                if shared.owned.find(delta.session_id).is_none() {
+                    let delta = &*delta;
+                    shared.live.add(delta.session_id, &delta.item_id, delta.kind, &delta.text);
+                }
+            }
+            Ok(Nudge::Feed(_) | Nudge::Concluded(_) | Nudge::Presence) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn take_inbox(shared: &Arc<Shared>, under_way: &Arc<Mutex<BTreeSet<Uuid>>>) {
+    let inbox = match shared.store.inbox().await {
+        Ok(inbox) => inbox,
+        Err(error) => {
+            tracing::warn!(%error, "could not read the inbox");
+            return;
+        }
+    };
+    for posted in inbox {
+        let id = posted.id;
+        if !under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(id) {
+            continue;
+        }
+        let (shared, under_way) = (Arc::clone(shared), Arc::clone(under_way));
+        let tasks = shared.tasks.clone();
+        tasks.spawn(async move {
+            shared.conclude(posted).await;
+            under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        });
+    }
+}
+
+/// A session as its log makes it: the last snapshot and what came after.
+pub(crate) async fn fold(store: &dyn Store, id: SessionId) -> Result<Session, Error> {
+    let mut session = store.snapshot(id).await?.unwrap_or_default();
+    loop {
+        let page = store.read(id, session.seq(), MAX_PAGE).await?;
+        for envelope in &page.events {
+            session.apply(envelope);
+        }
+        if !page.more {
+            return Ok(session);
+        }
+    }
+}
