@@ -152,9 +152,14 @@ impl AppServer {
         }
     }
 
+    /// Closes standard input, and no more: an agent in order leaves then.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
     /// Closes standard input, reads what is left and waits for the end.
     pub async fn close(&mut self) -> anyhow::Result<ExitStatus> {
-        self.stdin = None;
+        self.close_stdin();
         while let Some(line) = timeout(WAIT, self.lines.next_line()).await?? {
             let message = serde_json::from_str(&line).unwrap_or_else(|_| json!({"_raw": line}));
             self.record(Direction::In, message);

@@ -187,7 +187,12 @@ async fn an_agent_that_ignores_sigterm_and_the_end_of_input_must_be_killed() {
     kill_process(pid, Signal::TERM).unwrap();
     // It still answers, so it has survived the signal.
     server.call("thread/list", json!({})).await.unwrap();
-    assert!(server.kill().await.is_ok());
+    server.close_stdin();
+    server.wait_for_method("still/here").await.unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    test_kill_process(pid).unwrap();
+    server.kill().await.unwrap();
+    assert!(test_kill_process(pid).is_err());
 }
 
 #[tokio::test]

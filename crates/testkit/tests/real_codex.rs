@@ -1,6 +1,7 @@
 //! The real Codex with the scripted model, through the smallest client.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pilothouse_testkit::{
     AppServer, ScriptedModel, codex_binary,
     model::DefaultScript,
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 
 const COMMAND: &str =
     "go\nSCRIPT:[[{\"cmd\": \"mkdir -p sub && echo hi > sub/f.txt\"}], [{\"msg\": \"finished\"}]]";
+/// Enough to use the time in which one waits for Codex.
+const N_RECORDERS: usize = 4;
 const ASKED: &str = "item/commandExecution/requestApproval";
 
 #[tokio::test]
@@ -115,8 +118,11 @@ async fn a_bad_script_says_so() {
 #[tokio::test]
 async fn every_scenario_can_be_recorded_without_a_trace_of_this_machine() {
     let codex = codex_binary().unwrap();
-    for scenario in Scenario::ALL {
-        let recording = scenarios::record(scenario, &codex).await.unwrap();
+    let recordings = stream::iter(Scenario::ALL)
+        .map(|scenario| scenarios::record(scenario, &codex))
+        .buffered(N_RECORDERS)
+        .try_collect::<Vec<_>>();
+    for (scenario, recording) in Scenario::ALL.iter().zip(recordings.await.unwrap()) {
         assert_eq!(recording.header.as_ref().unwrap().scenario, scenario.name());
         let ended = recording.from_codex().any(|it| it["method"] == "turn/completed");
         assert!(ended, "{scenario}");
