@@ -100,7 +100,7 @@ impl Options {
 }
 
 /// Fetching waits for the network and compiling for the processor, so they go side by side. The
-/// dev profile, because from nothing it is there in about a third of the time of a release build.
+/// dev profile is there first: a release build optimises every dependency before anything shows.
 fn prepare(version: &str) -> Result<(), Failure> {
     println!(
         "Compiling Pilothouse (dev profile) while npm fetches Codex and the console's packages"
@@ -111,7 +111,14 @@ fn prepare(version: &str) -> Result<(), Failure> {
             console()
         });
         let compiled = run::step("Pilothouse: cargo build", || {
-            run::quiet(run::cargo().args(["build", "--quiet"]).args(PROGRAMS)).map(drop)
+            let mut command = run::cargo();
+            command.arg("build").args(PROGRAMS);
+            // Minutes without a word look like a fault.
+            if io::stderr().is_terminal() {
+                run::shown(&mut command)
+            } else {
+                run::quiet(&mut command).map(drop)
+            }
         });
         let fetched =
             fetched.join().unwrap_or_else(|_| Err(Failure::new("the console could not be built")));

@@ -33,7 +33,7 @@ cargo xtask TASK
   fmt      format every crate  [--check]
   tidy     the rules that no compiler holds
   record   SCENARIO            play a scenario to the real Codex and keep what was said
-             [--codex VERSION] [--out FILE]
+             [--codex VERSION] [--out FILE]; `--list` names them
   methods  compare the methods we know with those of the installed Codex
              [--codex VERSION]
 ";
@@ -61,7 +61,9 @@ fn main() -> ExitCode {
     match res {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("xtask: {failure}");
+            if !failure.is_told() {
+                eprintln!("xtask: {failure}");
+            }
             ExitCode::FAILURE
         }
     }

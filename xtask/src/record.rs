@@ -1,6 +1,6 @@
 //! Plays a scenario to the real Codex and keeps both halves of what was said.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::Command};
 
 use crate::{
     codex,
@@ -8,26 +8,29 @@ use crate::{
     workspace,
 };
 
-const USAGE: &str = "usage: cargo xtask record SCENARIO [--codex VERSION] [--out FILE]";
+const USAGE: &str = "usage: cargo xtask record SCENARIO [--codex VERSION] [--out FILE], or --list";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments == ["--list"] {
+        return run::shown(recorder().arg("--list"));
+    }
     let request = parse(arguments, codex::pinned()?)?;
     codex::install(&request.version)?;
     let program = codex::required(&request.version)?;
     if let Some(folder) = request.out.parent() {
         workspace::make_dir(folder)?;
     }
-    run::shown(
-        run::cargo()
-            .args(["run", "--quiet", "-p", "pilothouse-testkit", "--bin", "record", "--"])
-            .arg(&request.scenario)
-            .arg("--codex")
-            .arg(program)
-            .arg("--out")
-            .arg(&request.out),
-    )?;
+    let mut command = recorder();
+    command.arg(&request.scenario).arg("--codex").arg(program).arg("--out").arg(&request.out);
+    run::shown(&mut command)?;
     println!("recorded {}", request.out.display());
     Ok(())
+}
+
+fn recorder() -> Command {
+    let mut command = run::cargo();
+    command.args(["run", "--quiet", "-p", "pilothouse-testkit", "--bin", "record", "--"]);
+    command
 }
 
 #[derive(Debug, PartialEq, Eq)]

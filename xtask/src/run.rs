@@ -26,6 +26,15 @@ impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
+
+    /// For a task that has said everything already.
+    pub(crate) fn told() -> Self {
+        Self(String::new())
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl fmt::Display for Failure {

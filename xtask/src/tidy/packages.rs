@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn cargo_deny_is_told_the_same_licences() {
+        let text =
+            crate::workspace::read(&crate::workspace::root().join("deny.toml")).expect("text");
+        let (_, after) = text.split_once("\nallow = [").expect("a list of licences");
+        let (list, _) = after.split_once(']').expect("its end");
+        let listed: Vec<&str> = list
+            .lines()
+            .filter_map(|it| it.trim().strip_suffix("\",").and_then(|it| it.strip_prefix('"')))
+            .collect();
+        assert_eq!(listed, ALLOWED);
+    }
+
+    #[test]
     fn a_package_without_a_licence_is_found() {
         let metadata = json!({"packages": [
             {"name": "a", "license": "MIT"},
