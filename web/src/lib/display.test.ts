@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { firstWords, hiddenIn, plainly, segments, splitShell } from './display';
+
+describe('visible escapes', () => {
+  const cases: [string, string, string][] = [
+    ['plain text stays', "git commit -m 'a b'", "git commit -m 'a b'"],
+    ['newline and tab stay', 'a\n\tb', 'a\n\tb'],
+    ['right-to-left override', 'rm \u202etxt.exe', 'rm \\u{202E}txt.exe'],
+    ['isolates', '\u2066x\u2069', '\\u{2066}x\\u{2069}'],
+    ['zero width space', 'cur\u200bl', 'cur\\u{200B}l'],
+    ['terminal escape', '\x1b[31mred', '\\e[31mred'],
+    ['carriage return', 'safe\rrm -rf /', 'safe\\rrm -rf /'],
+    ['null and delete', '\0\x7f', '\\x00\\x7f'],
+    ['no-break space', 'rm\u00a0-rf', 'rm\\u{00A0}-rf'],
+    ['tag characters beyond the BMP', 'a\u{e0041}b', 'a\\u{E0041}b'],
+    ['a broken surrogate', 'a\ud800b', 'a\\u{D800}b'],
+    ['hangul filler', '\u3164', '\\u{3164}'],
+    ['other scripts stay', 'naïve 日本語 עברית 🚢', 'naïve 日本語 עברית 🚢'],
+  ];
+  it.each(cases)('%s', (_, input, expected) => expect(plainly(input)).toBe(expected));
+
+  it('prose keeps joiners in emoji and no-break spaces, but never direction or control characters', () => {
+    expect(plainly('👩\u200d🚀 dix\u00a0euros', true)).toBe('👩\u200d🚀 dix\u00a0euros');
+    expect(plainly('a\u202eb\x1b[0m\u200b', true)).toBe('a\\u{202E}b\\e[0m\\u{200B}');
+  });
+
+  it('names each hidden character once', () => {
+    expect(hiddenIn('a\u202eb\u202e', null, 'c\u200b')).toEqual([
+      'right-to-left override (U+202E, changes text direction)', 'zero width space (U+200B, invisible character)',
+    ]);
+    expect(hiddenIn('plain')).toEqual([]);
+  });
+
+  it('marks what stands for a hidden character, and only that', () => {
+    expect(segments('ab\u200bc')).toEqual([{ text: 'ab' }, { text: '\\u{200B}', hidden: 'zero width space (U+200B, invisible character)' }, { text: 'c' }]);
+  });
+});
+
+describe('a shell wrapper', () => {
+  it.each([
+    ["/bin/bash -lc 'echo hi'", '/bin/bash -lc ', "'echo hi'"],
+    ['bash -c ls', 'bash -c ', 'ls'],
+    ['zsh -lc "x"', 'zsh -lc ', '"x"'],
+    ['git push', '', 'git push'],
+    ['bashful -c x', '', 'bashful -c x'],
+  ])('%s', (command, wrapper, rest) => {
+    expect(splitShell(command)).toEqual({ wrapper, rest });
+    expect(wrapper + rest).toBe(command);
+  });
+});
+
+it('first words are one line, cut at a word', () => {
+  expect(firstWords('  Fix\n the   build ')).toBe('Fix the build');
+  expect(firstWords('alpha beta gamma delta', 13)).toBe('alpha beta…');
+  expect(firstWords('x'.repeat(30), 10)).toBe(`${'x'.repeat(10)}…`);
+});

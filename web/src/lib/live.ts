@@ -1,0 +1,242 @@
+/** The console's one store: snapshots from the REST interface, kept fresh by the event feed. */
+
+import { createSignal } from 'solid-js';
+import { createStore, produce, reconcile } from 'solid-js/store';
+import { ApiError, api } from './api';
+import { tidyAsk } from './asks';
+import { openFeed, type Feed } from './feed';
+import type { FeedMessage, FeedStatus } from './feedStream';
+import { applyDelta, applyEvent, applyHistory, applyLive, emptyLog, emptyState, type State } from './state';
+import type { Answer, AskView, Envelope, Me, SessionView } from './types';
+
+/** What this window did about an ask. */
+export type Submission = { phase: 'sending' } | { phase: 'failed'; message: string; answer: Answer } | { phase: 'mine' };
+
+/** One store write per frame: written one by one, thousands of events take seconds. A timer, because animation frames stop in hidden tabs. */
+const FRAME_MS = 16;
+/** Snapshots of sessions that changed are read again this long after the last change. */
+const SETTLE_MS = 250;
+const PAGE = 500;
+/** The newest part of a history that is read at first; earlier parts on demand. */
+const FIRST_WINDOW = 1500;
+
+export function createLive() {
+  const [state, setState] = createStore<State>(emptyState());
+  const [submissions, setSubmissions] = createStore<Record<string, Submission>>({});
+  const [me, setMe] = createSignal<Me | undefined>();
+  const [login, setLogin] = createSignal<'unknown' | 'in' | 'out'>('unknown');
+  const [feedStatus, setFeedStatus] = createSignal<{ status: FeedStatus; retryAt?: number }>({ status: 'connecting' });
+  const [loaded, setLoaded] = createSignal(false);
+  const [trouble, setTrouble] = createSignal<string | undefined>();
+  let feed: Feed | undefined;
+  let queue: FeedMessage[] = [];
+  let frame: ReturnType<typeof setTimeout> | undefined;
+  const stale = new Set<string>();
+  let refresh: ReturnType<typeof setTimeout> | undefined;
+  const opening = new Map<string, Promise<void>>();
+
+  function start(): void {
+    void checkLogin().then((ok) => {
+      if (ok) feed ??= openFeed(receive);
+    });
+  }
+
+  async function checkLogin(): Promise<boolean> {
+    try {
+      setMe(await api.me());
+      setLogin('in');
+      setTrouble(undefined);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.problem.status === 401) setLogin('out');
+      else {
+        setTrouble(messageOf(error));
+        setTimeout(start, 2000);
+      }
+      return false;
+    }
+  }
+
+  function receive(message: FeedMessage): void {
+    if (message.type === 'status') {
+      const before = feedStatus().status;
+      setFeedStatus({ status: message.status, ...(message.retryAt === undefined ? {} : { retryAt: message.retryAt }) });
+      if (message.status === 'loggedOut') setLogin('out');
+      // A tab that joins a stream which is already open gets no reset.
+      if (message.status === 'live' && before !== 'live' && !loaded()) void reload();
+      return;
+    }
+    queue.push(message);
+    frame ??= setTimeout(flush, FRAME_MS);
+  }
+
+  function flush(): void {
+    frame = undefined;
+    const messages = queue;
+    queue = [];
+    let again = false;
+    setState(produce((draft: State) => {
+      for (const message of messages) {
+        if (message.type === 'reset') again = true;
+        else if (message.type === 'delta') applyDelta(draft, message.delta);
+        else if (message.type === 'event') {
+          applyEvent(draft, message.event.sessionId, message.event);
+          if (CHANGES_HEAD.has(message.event.event.type)) markStale(message.event.sessionId);
+        }
+      }
+    }));
+    if (again) void reload();
+    for (const [sessionId, log] of Object.entries(state.logs)) if (log.gap) void openLog(sessionId, true);
+  }
+
+  function markStale(sessionId: string): void {
+    stale.add(sessionId);
+    clearTimeout(refresh);
+    refresh = setTimeout(() => void refreshStale(), SETTLE_MS);
+  }
+
+  async function refreshStale(): Promise<void> {
+    const ids = [...stale];
+    stale.clear();
+    await Promise.all(ids.map(async (sessionId) => {
+      try {
+        putSession(await api.session(sessionId));
+      } catch {
+        // The next event, or the next reload, brings it up to date.
+      }
+    }));
+  }
+
+  function putSession(view: SessionView): void {
+    const known = state.sessions[view.sessionId];
+    // An answer that was overtaken by the feed must not turn the clock back.
+    if (known && known.lastSeq > view.lastSeq) return markStale(view.sessionId);
+    setState('sessions', view.sessionId, reconcile(view));
+  }
+
+  async function reload(): Promise<void> {
+    try {
+      const [{ sessions }, { asks }] = await Promise.all([api.sessions(), api.asks()]);
+      for (const view of sessions) putSession(view);
+      const pending = new Set(asks.map((it) => it.requestId));
+      for (const ask of asks) putAsk(ask);
+      const missed = Object.values(state.asks).filter((it) => it.state === 'pending' && !pending.has(it.requestId));
+      await Promise.all(missed.map((it) => refetchAsk(it.requestId)));
+      setLoaded(true);
+      setTrouble(undefined);
+      await Promise.all(Object.keys(state.logs).map((sessionId) => openLog(sessionId, true)));
+    } catch (error) {
+      if (error instanceof ApiError && error.problem.status === 401) setLogin('out');
+      else setTrouble(messageOf(error));
+    }
+  }
+
+  function putAsk(ask: AskView): void {
+    const known = state.asks[ask.requestId];
+    if (known?.state === 'settled' && ask.state === 'pending') return;
+    setState('asks', ask.requestId, reconcile(tidyAsk(ask)));
+  }
+
+  async function refetchAsk(requestId: string): Promise<void> {
+    try {
+      putAsk(await api.ask(requestId));
+    } catch (error) {
+      if (error instanceof ApiError && error.problem.status === 404) setState('asks', requestId, (it) => ({ ...it, state: 'settled', settlement: { how: 'withdrawn' } }));
+    }
+  }
+
+  /** Reads a session's history so that its timeline shows; once per session, or again after a gap. */
+  function openLog(sessionId: string, again = false): Promise<void> {
+    const running = opening.get(sessionId);
+    if (running) return running;
+    const log = state.logs[sessionId];
+    if (log && !again) return Promise.resolve();
+    const job = readLog(sessionId, log && !log.gap ? log.lastSeq : log?.lastSeq).finally(() => opening.delete(sessionId));
+    opening.set(sessionId, job);
+    return job;
+  }
+
+  async function readLog(sessionId: string, from: number | undefined): Promise<void> {
+    const view = await api.session(sessionId);
+    putSession(view);
+    const after = from ?? Math.max(0, view.lastSeq - FIRST_WINDOW);
+    if (from === undefined && view.pendingRequestCount > 0) void api.asks().then(({ asks }) => asks.forEach(putAsk), () => undefined);
+    await readPages(sessionId, after, from === undefined);
+  }
+
+  async function readPages(sessionId: string, after: number, fresh: boolean, upTo = Infinity): Promise<void> {
+    const events: Envelope[] = [];
+    let live: Parameters<typeof applyLive>[1] = [];
+    for (let at = after, more = true; more && at < upTo;) {
+      const page = await api.events(sessionId, at, PAGE);
+      for (const envelope of page.events) events.push(envelope);
+      live = page.live ?? [];
+      more = page.more && page.nextAfter > at;
+      at = page.nextAfter;
+    }
+    setState(produce((draft: State) => {
+      if (fresh || !draft.logs[sessionId]) draft.logs[sessionId] = emptyLog(after);
+      const log = draft.logs[sessionId];
+      if (!log) return;
+      log.gap = false;
+      applyHistory(draft, sessionId, events);
+      applyLive(log, live);
+    }));
+  }
+
+  /** Reads the part before what is shown. The whole is folded again: an item may begin there and end here. */
+  async function readEarlier(sessionId: string): Promise<void> {
+    const log = state.logs[sessionId];
+    if (!log || log.after === 0 || opening.has(sessionId)) return;
+    const job = readPages(sessionId, Math.max(0, log.after - FIRST_WINDOW), true).finally(() => opening.delete(sessionId));
+    opening.set(sessionId, job);
+    await job;
+  }
+
+  /** Sends an answer; what came of it shows on the ask itself. */
+  async function answer(requestId: string, body: Answer): Promise<void> {
+    if (submissions[requestId]?.phase === 'sending') return;
+    setSubmissions(requestId, { phase: 'sending' });
+    try {
+      const settled = await api.answer(requestId, body);
+      setSubmissions(requestId, { phase: 'mine' });
+      if (settled?.requestId) putAsk(settled);
+    } catch (error) {
+      const code = error instanceof ApiError ? error.problem.code : undefined;
+      if (code === 'ALREADY_SETTLED') {
+        const settlement = (error as ApiError).problem.settlement;
+        setSubmissions(produce((it: Record<string, Submission>) => delete it[requestId]));
+        if (settlement) setState('asks', requestId, (it) => ({ ...it, state: 'settled', settlement }));
+        else await refetchAsk(requestId);
+        return;
+      }
+      if (code === 'DIGEST_MISMATCH') await refetchAsk(requestId);
+      const message = code === 'DIGEST_MISMATCH' ? 'What is asked has changed since it was shown. Look at it again before you answer.' : messageOf(error);
+      setSubmissions(requestId, { phase: 'failed', message, answer: body });
+    }
+  }
+
+  async function logIn(code: string): Promise<void> {
+    await api.login(code);
+    setLogin('unknown');
+    if (await checkLogin()) {
+      if (feed) feed.connect();
+      else feed = openFeed(receive);
+    }
+  }
+
+  return {
+    state, submissions, me, login, feedStatus, loaded, trouble,
+    start, logIn, openLog, readEarlier, answer, putSession,
+    retryNow: () => feed?.connect(),
+    close: () => feed?.close(),
+  };
+}
+
+export type Live = ReturnType<typeof createLive>;
+
+const CHANGES_HEAD = new Set(['opened', 'attached', 'attachFailed', 'turnRequested', 'turnStarted', 'turnEnded', 'askRaised', 'askSettled', 'renamed', 'closed', 'detached']);
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

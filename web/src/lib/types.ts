@@ -1,0 +1,188 @@
+/** The JSON that Pilothouse's REST interface and event feed speak, as the console reads it. */
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export type SessionStatus = 'running' | 'waiting_approval' | 'idle' | 'error' | 'cancelled';
+export type TurnStatus = 'requested' | 'started' | 'completed' | 'interrupted' | 'failed' | 'lost';
+
+export interface Me {
+  actor: 'human' | 'caller';
+  canAnswer: boolean;
+  node?: string;
+  version: string;
+}
+
+export interface SessionView {
+  sessionId: string;
+  title?: string | null;
+  status: SessionStatus;
+  createdAt: string;
+  lastActiveAt: string;
+  model?: string | null;
+  approvalPolicy?: string | null;
+  sandbox?: string | null;
+  effort?: string | null;
+  cwd: string;
+  threadId?: string | null;
+  caller?: string | null;
+  node?: string | null;
+  dialect?: string | null;
+  turns: number;
+  pendingRequestCount: number;
+  lastSeq: number;
+  lastTurn?: LastTurn | null;
+}
+
+export interface LastTurn {
+  turn: number;
+  status: TurnStatus;
+  prompt: string;
+  output?: string | null;
+  error?: string | null;
+  startedAt?: string | null;
+  endedAt?: string | null;
+}
+
+export type AskKind = 'command' | 'fileChange' | 'permissions' | 'user_input' | 'elicitation';
+export type Decision =
+  | 'accept'
+  | 'acceptForSession'
+  | 'acceptAlways'
+  | 'acceptWithExecpolicyAmendment'
+  | 'applyNetworkPolicyAmendment'
+  | 'decline'
+  | 'cancel'
+  | (string & {});
+export type Reach = 'once' | 'thread' | 'always' | 'turn' | (string & {});
+
+export interface Offer {
+  decision: Decision;
+  reach?: Reach | null;
+  /** The beginning of commands that it would allow. */
+  execpolicyAmendment?: string[] | null;
+  /** The host that it would be about. */
+  networkPolicyAmendment?: { action: string; host: string } | null;
+}
+
+export interface FileChange {
+  path: string;
+  kind: 'add' | 'delete' | 'update' | (string & {});
+  movePath?: string | null;
+  diff: string;
+}
+
+export interface Question {
+  id: string;
+  header?: string | null;
+  question: string;
+  isOther?: boolean;
+  isSecret?: boolean;
+  options?: { label: string; description?: string | null }[] | null;
+}
+
+export type Subject =
+  | { type: 'command'; command: string; cwd?: string | null; writeStdin?: boolean | null; host?: string | null }
+  | { type: 'fileChange'; changes: FileChange[]; grantRoot?: string | null }
+  | { type: 'permissions'; permissions: Json; cwd?: string | null }
+  | { type: 'question'; questions: Question[] }
+  | { type: 'form'; server: string; message: string; schema: JsonObject }
+  | { type: 'url'; server: string; message: string; url: string }
+  | { type: 'tool'; server: string; message: string; tool: string; params: Json };
+
+export type Actor =
+  | { type: 'human'; via?: string; verified?: boolean }
+  | { type: 'caller'; id?: string }
+  | { type: 'policy'; rule?: string }
+  | { type: 'clock' }
+  | { type: 'agent' }
+  | { type: 'node' };
+
+export interface Settlement {
+  how: 'answered' | 'expired' | 'withdrawn' | 'lost' | (string & {});
+  at?: string;
+  by?: Actor | null;
+  answer?: Json;
+  reason?: string | null;
+}
+
+export interface AskView {
+  requestId: string;
+  sessionId: string;
+  sessionTitle?: string | null;
+  kind: AskKind;
+  state: 'pending' | 'settled';
+  raisedAt: string;
+  expiresAt?: string | null;
+  turn?: number | null;
+  itemId?: string | null;
+  reason?: string | null;
+  digest: string;
+  subject: Subject;
+  offers: Offer[];
+  params?: Json;
+  agent?: { threadId: string; path?: string | null } | null;
+  settlement?: Settlement | null;
+}
+
+/** An event of a session's log. Fields beyond `type` are read with care: the log may be newer than us. */
+export interface LogEvent {
+  type: string;
+  [key: string]: unknown;
+}
+
+export interface Envelope {
+  seq: number;
+  at: string;
+  event: LogEvent;
+}
+
+export interface FeedEvent extends Envelope {
+  cursor: string;
+  sessionId: string;
+}
+
+export type DeltaKind = 'text' | 'output' | 'reasoning' | 'plan';
+
+export interface Delta {
+  sessionId: string;
+  itemId: string;
+  kind: DeltaKind;
+  text: string;
+}
+
+export interface EventsPage {
+  events: Envelope[];
+  nextAfter: number;
+  more: boolean;
+  live?: { itemId: string; kind: DeltaKind; text: string }[];
+}
+
+export interface Answer {
+  digest: string;
+  decision?: Decision;
+  answers?: Record<string, { answers: string[] }>;
+  content?: JsonObject;
+  execpolicy_amendment?: string[];
+  network_policy_amendment?: { action: string; host: string };
+  reason?: string;
+}
+
+export interface Problem {
+  title?: string;
+  status: number;
+  detail?: string;
+  code?: string;
+  hint?: string;
+  settlement?: Settlement;
+}
+
+export interface NewSession {
+  prompt: string;
+  approvalPolicy: string;
+  sandbox: string;
+  cwd?: string;
+  model?: string;
+  effort?: string;
+  title?: string;
+}
