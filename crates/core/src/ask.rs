@@ -458,6 +458,14 @@ impl Ask {
                 format!("{} is not offered here; use one of: {}", name(decision), taken.join(", "));
             return Err(Misfit::new("decision", problem));
         }
+        if execpolicy.is_some() && decision != Decision::AcceptWithExecpolicyAmendment {
+            let problem = "goes with acceptWithExecpolicyAmendment only";
+            return Err(Misfit::new("execpolicy_amendment", problem));
+        }
+        if network.is_some() && decision != Decision::ApplyNetworkPolicyAmendment {
+            let problem = "goes with applyNetworkPolicyAmendment only";
+            return Err(Misfit::new("network_policy_amendment", problem));
+        }
         match decision {
             Decision::AcceptWithExecpolicyAmendment => {
                 let given = execpolicy.filter(|it| !it.is_empty()).ok_or_else(|| {
@@ -487,17 +495,7 @@ impl Ask {
             | Decision::AcceptForSession
             | Decision::AcceptAlways
             | Decision::Decline
-            | Decision::Cancel => {
-                if execpolicy.is_some() {
-                    let problem = "goes with acceptWithExecpolicyAmendment only";
-                    return Err(Misfit::new("execpolicy_amendment", problem));
-                }
-                if network.is_some() {
-                    let problem = "goes with applyNetworkPolicyAmendment only";
-                    return Err(Misfit::new("network_policy_amendment", problem));
-                }
-                Ok(())
-            }
+            | Decision::Cancel => Ok(()),
         }
     }
 }

@@ -77,9 +77,7 @@ fn string_problem(value: &Value, property: &Value) -> Option<String> {
     match property.get("format").and_then(Value::as_str) {
         Some("email") if !is_email(text) => Some("must be an e-mail address".to_owned()),
         Some("uri") if !is_uri(text) => Some("must be a URI with a scheme".to_owned()),
-        Some("date") if text.parse::<jiff::civil::Date>().is_err() => {
-            Some("must be a date like 2026-11-30".to_owned())
-        }
+        Some("date") if !is_date(text) => Some("must be a date like 2026-11-30".to_owned()),
         Some("date-time") if text.parse::<jiff::Timestamp>().is_err() => {
             Some("must be a time like 2026-11-30T12:00:00Z".to_owned())
         }
@@ -108,6 +106,11 @@ fn choices(property: &Value) -> Option<Vec<&str>> {
     }
     let titled = property.get("oneOf").or_else(|| property.get("anyOf"))?.as_array()?;
     Some(titled.iter().filter_map(|it| it.get("const")?.as_str()).collect())
+}
+
+/// The parser alone would take a time with it, or a date without hyphens.
+fn is_date(text: &str) -> bool {
+    text.parse::<jiff::civil::Date>().is_ok_and(|it| it.to_string() == text)
 }
 
 fn is_email(text: &str) -> bool {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentError, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled, Spec,
-    ToAgent, Turn,
+    Actor, AgentError, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled,
+    Spec, ToAgent, Turn,
     event::{Envelope, Event},
 };
 
@@ -37,6 +37,8 @@ pub struct Session {
     turn: Option<Turn>,
     turns: u32,
     last_turn: Option<EndedTurn>,
+    /// The name under which the attached agent ended its last turn: late words of that turn say it.
+    ended_name: Option<String>,
     queue: VecDeque<(Prompt, Actor)>,
     asks: BTreeMap<AskId, Ask>,
     asked: u32,

@@ -1,6 +1,6 @@
 //! What a session was asked to be: the parameters that its agent's thread is made from.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// When the agent must ask a person before it acts.
@@ -119,7 +119,7 @@ pub struct Spec {
     #[serde(skip_serializing_if = "is_false")]
     pub ephemeral: bool,
     /// The agent's mode of working, in its own words.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub collaboration_mode: Option<Value>,
     /// Whether it shares its process.
     pub isolation: Isolation,
@@ -130,6 +130,11 @@ pub struct Spec {
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+}
+
+/// A null that was given stays one, or the state read from disk would differ from the one alive.
+pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -187,7 +192,7 @@ pub struct Overrides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub personality: Option<String>,
     /// The JSON Schema that the final message of this turn must meet.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub output_schema: Option<Value>,
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Prompt, TurnId};
+use crate::{Prompt, TurnId, spec};
 
 /// Why the agent gave up, in its own words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Token use, in the agent's own words.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "spec::given")]
     pub usage: Option<Value>,
     /// The files that were changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -25,6 +25,7 @@ impl Session {
                 self.agent = Some(facts.clone());
                 self.attaching = false;
                 self.attach_error = None;
+                self.ended_name = None;
                 if let Some(turn) = &mut self.turn
                     && turn.progress == Progress::Waiting
                 {
@@ -106,6 +107,7 @@ impl Session {
                         Progress::Started(name) => Some(name),
                         Progress::Waiting | Progress::Told => None,
                     };
+                    self.ended_name.clone_from(&name);
                     self.last_turn = Some(EndedTurn {
                         id: turn.id,
                         prompt: turn.prompt.text,

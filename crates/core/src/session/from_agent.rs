@@ -88,33 +88,31 @@ impl Session {
     }
 
     fn on_turn_started(&self, name: String) -> Step {
-        match &self.turn {
-            Some(turn) => match &turn.progress {
-                Progress::Waiting | Progress::Told => {
-                    let mut step = record(Event::TurnStarted { turn: turn.id, name: name.clone() });
-                    if turn.interrupted {
-                        step.then.push(Effect::Tell(ToAgent::Interrupt { turn: name }));
-                    }
-                    step
-                }
-                Progress::Started(_) => Step::default(),
-            },
-            None if self.last_turn.as_ref().is_some_and(|it| it.name.as_ref() == Some(&name)) => {
-                Step::default()
-            }
+        if self.ended_name.as_ref() == Some(&name) {
+            return Step::default();
+        }
+        let Some(turn) = &self.turn else {
             // The agent takes turns of its own accord too: after a compaction, for a review.
-            None => {
-                let turn = TurnId(self.turns + 1);
-                let prompt = Prompt::default();
-                let by = Actor::Agent;
-                Step {
-                    record: vec![
-                        Event::TurnRequested { turn, prompt, by, queued: false },
-                        Event::TurnStarted { turn, name },
-                    ],
-                    then: vec![],
+            let turn = TurnId(self.turns + 1);
+            let prompt = Prompt::default();
+            let by = Actor::Agent;
+            return Step {
+                record: vec![
+                    Event::TurnRequested { turn, prompt, by, queued: false },
+                    Event::TurnStarted { turn, name },
+                ],
+                then: vec![],
+            };
+        };
+        match &turn.progress {
+            Progress::Waiting | Progress::Told => {
+                let mut step = record(Event::TurnStarted { turn: turn.id, name: name.clone() });
+                if turn.interrupted {
+                    step.then.push(Effect::Tell(ToAgent::Interrupt { turn: name }));
                 }
+                step
             }
+            Progress::Started(_) => Step::default(),
         }
     }
 
@@ -134,14 +132,16 @@ impl Session {
         let Some(turn) = &self.turn else { return Step::default() };
         let ours = match (&turn.progress, name) {
             (Progress::Waiting, _) => false,
-            (Progress::Told, _) | (Progress::Started(_), None) => true,
+            // Said again of the turn before.
+            (Progress::Told, Some(name)) => self.ended_name.as_deref() != Some(name),
+            (Progress::Told | Progress::Started(_), None) => true,
             (Progress::Started(ours), Some(name)) => ours == name,
         };
         if ours { self.after_turn(self.end_turn(outcome, report)) } else { Step::default() }
     }
 
     /// What the end of a turn leads to: the prompt that has waited longest has its turn.
-    fn after_turn(&self, record: Vec<Event>) -> Step {
+    pub(super) fn after_turn(&self, record: Vec<Event>) -> Step {
         let next = self.next_from_queue();
         Step { record: record.into_iter().chain(next.record).collect(), then: next.then }
     }

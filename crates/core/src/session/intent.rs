@@ -178,11 +178,10 @@ impl Session {
                 let turn = TurnId(self.turns + 1);
                 Ok(self.begin_turn(turn, prompt, by.clone(), false))
             }
-            // Prompts that waited when the agent went away go first.
+            // Prompts that waited when the agent went away go first, which makes room for this one.
             None => {
-                self.room_in_queue()?;
                 let mut step = self.next_from_queue();
-                step.record.insert(0, Event::PromptQueued { prompt, by: by.clone() });
+                step.record.push(Event::PromptQueued { prompt, by: by.clone() });
                 Ok(step)
             }
             Some(turn) => match (when_busy, &turn.progress) {
@@ -240,7 +239,9 @@ impl Session {
             // Nobody was told of it, so nobody will say that it ended.
             Progress::Waiting => {
                 let ended = self.end_turn(Outcome::Interrupted, Report::default());
-                step.record.extend(ended);
+                let next = self.after_turn(ended);
+                step.record.extend(next.record);
+                step.then.extend(next.then);
             }
             Progress::Told => {}
             Progress::Started(name) => {
@@ -269,7 +270,13 @@ impl Session {
         }
         ask.check(&answer)
             .map_err(|it| Refusal::Misfit { field: it.field, problem: it.problem })?;
-        let on_record = if ask.is_secret() { Answer::Redacted } else { answer.clone() };
+        let on_record = match &answer {
+            Answer::Chosen { .. } if ask.is_secret() => Answer::Redacted,
+            Answer::Decided { .. }
+            | Answer::Chosen { .. }
+            | Answer::Filled { .. }
+            | Answer::Redacted => answer.clone(),
+        };
         let how = Settled::Answered {
             answer: on_record,
             by: by.clone(),
@@ -290,10 +297,12 @@ impl Session {
         Refusal::AlreadySettled { settlement: self.settlements.get(&ask).cloned().map(Box::new) }
     }
 
-    /// A caller may answer approvals of its own session, unless that is turned off; secrets never.
+    /// A caller may answer approvals of its own session, unless that is turned off. Secrets are for
+    /// people alone.
     fn may_answer(&self, ask: &Ask, by: &Actor) -> Result<(), Refusal> {
         match by {
-            Actor::Human { .. } | Actor::Policy { .. } => Ok(()),
+            Actor::Human { .. } => Ok(()),
+            Actor::Policy { .. } if !ask.is_secret() => Ok(()),
             Actor::Caller { .. } => {
                 if self.spec.answerers == Answerers::Human || ask.is_secret() {
                     return Err(Refusal::HumanOnly);
@@ -301,7 +310,9 @@ impl Session {
                 let owner = self.opening.as_ref().map(|it| &it.by);
                 if owner == Some(by) { Ok(()) } else { Err(Refusal::NotYours) }
             }
-            Actor::Clock | Actor::Agent | Actor::Node => Err(Refusal::HumanOnly),
+            Actor::Policy { .. } | Actor::Clock | Actor::Agent | Actor::Node => {
+                Err(Refusal::HumanOnly)
+            }
         }
     }
 
