@@ -166,7 +166,7 @@ impl Driver {
             }
             if self.session.turn().is_none() {
                 for wound in self.winding.drain(..) {
-                    drop(wound.send(()));
+                    wound.send(()).ok();
                 }
             }
         }
@@ -202,7 +202,7 @@ impl Driver {
                         Ok(_) | Err(_) => Ok(false),
                     }
                 } else {
-                    drop(reply.send(()));
+                    reply.send(()).ok();
                     Ok(false)
                 }
             }

@@ -39,17 +39,16 @@ impl Live {
         let mut tails = self.tails();
         let items = tails.entry(session).or_default();
         let known = items.iter_mut().rev().find(|it| it.item_id == item && it.kind == stream);
-        let tail = match known {
-            Some(tail) => tail,
-            None => {
-                if items.len() >= MAX_ITEMS {
-                    items.pop_front();
-                }
-                let item_id = item.to_owned();
-                items.push_back(LiveItem { item_id, kind: stream, text: String::new() });
-                let Some(tail) = items.back_mut() else { return };
-                tail
+        let tail = if let Some(tail) = known {
+            tail
+        } else {
+            if items.len() >= MAX_ITEMS {
+                items.pop_front();
             }
+            let item_id = item.to_owned();
+            items.push_back(LiveItem { item_id, kind: stream, text: String::new() });
+            let Some(tail) = items.back_mut() else { return };
+            tail
         };
         tail.text.push_str(text);
         // Cut in large strides, so that a long stream does not move its tail with each piece.

@@ -133,9 +133,8 @@ impl Shared {
                     if orders.send(order).await.is_err() {
                         continue;
                     }
-                    match done.await {
-                        Ok(result) => return result,
-                        Err(_) => continue,
+                    if let Ok(result) = done.await {
+                        return result;
                     }
                 }
                 Err(Error::Store(StoreError::Held { .. })) => {
