@@ -2,7 +2,7 @@
 //! one only does by accident.
 //!
 //! A script is a list of rules in JSON: `[{"on": {"method": "turn/start", "nth": 1}, "do": […]}]`.
-//! The first rule that matches a message says what happens; without one, [`defaults`] does what
+//! The first rule that matches a message says what happens; without one, the agent does what
 //! Codex would. In all texts of a script, `$threadId`, `$turnId`, `$id` and `$cwd` stand for
 //! what belongs to the message that set the rule off.
 
