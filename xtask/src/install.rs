@@ -66,9 +66,17 @@ fn ensure_one(tool: &Tool) -> Result<(), Failure> {
         }
         Tool::Packages(folder) => packages(folder),
         Tool::Chromium => {
-            let named = env::var_os("PILOTHOUSE_CHROMIUM").map(PathBuf::from);
-            let there = named.unwrap_or_else(|| PathBuf::from(CHROMIUM));
-            if there.is_file() {
+            if let Some(named) = env::var_os("PILOTHOUSE_CHROMIUM").map(PathBuf::from) {
+                if !named.is_file() {
+                    return Err(Failure::new(format!(
+                        "PILOTHOUSE_CHROMIUM names {}, which is not there; correct or unset it",
+                        named.display()
+                    )));
+                }
+                println!("Chromium: {} by PILOTHOUSE_CHROMIUM", named.display());
+                return Ok(());
+            }
+            if Path::new(CHROMIUM).is_file() {
                 println!("Chromium: already there");
                 return Ok(());
             }

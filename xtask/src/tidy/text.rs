@@ -156,11 +156,13 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a path begins with this, rather than having it in the middle.
+/// Whether a path begins with this and goes on, rather than having it in the middle.
 fn has_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line[..at].chars().next_back();
-        !before.is_some_and(|it| it.is_alphanumeric() || "/._-}~*$>".contains(it))
+        let goes_on =
+            line[at + start.len()..].starts_with(|it: char| it.is_alphanumeric() || it == '.');
+        goes_on && !before.is_some_and(|it| it.is_alphanumeric() || "/._-}~*$>".contains(it))
     })
 }
 
@@ -227,6 +229,7 @@ mod tests {
             ("a.rs", format!("tokio::{}(interval).await;", SLEEPS[1])),
             ("fixtures/a.jsonl", format!("{{\"text\":\"{}\"}}", UNFINISHED[0])),
             ("a.md", format!("https://example.org{}page", MACHINE_PATHS[1])),
+            ("a.rs", format!("assert!(!text.contains(\"{}\"));", MACHINE_PATHS[1])),
             ("a.md", "crates.io/crates/pilothouse".to_owned()),
             ("crates/pilothouse/src/agent/tree.rs", format!("{UNSAFE} {{ x() }}")),
         ] {
