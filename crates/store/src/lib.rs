@@ -27,6 +27,16 @@
 //!
 //! **Deltas** ([`Store::publish`]) are live only. They reach the subscribers of every node that said
 //! [`Store::set_interest`], as far as those keep up, and are never stored.
+//!
+//! # Implementations
+//!
+//! [`Memory`] for tests and for what needn't last.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod fold;
+mod listing;
+mod memory;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -38,15 +48,29 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
+pub use crate::memory::{Memory, MemoryWorld};
+
 /// What every method of a store gives: its result, later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Most events in one page of a log or of the feed.
 pub const MAX_PAGE: usize = 1_000;
+/// Most bytes of events in one page, unless its first event alone is larger.
+pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Most events in one append.
+pub const MAX_APPEND: usize = 10_000;
 /// Largest blob.
 pub const MAX_BLOB: usize = 64 * 1024 * 1024;
 /// Most intents that may wait in a node's inbox.
 pub const MAX_INBOX: usize = 10_000;
+/// How many conclusions are remembered, the latest ones.
+pub const MAX_CONCLUSIONS: usize = 10_000;
+/// Most nudges that a subscriber may be behind before it is told that it lags.
+pub const MAX_NUDGES: usize = 1_024;
+/// Most letters of a session's prompts that can be searched.
+pub const MAX_SEARCH_TEXT: usize = 64 * 1024;
+/// Most lines that [`Store::check`] gives.
+pub const MAX_FINDINGS: usize = 1_000;
 
 /// A node's name: unique, minted when the process opens the store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -118,7 +142,8 @@ pub struct FeedPage {
     pub next: Cursor,
     /// There are more.
     pub more: bool,
-    /// Entries after the cursor that was given are gone: what the caller knows must be read anew.
+    /// Entries between the cursor that was given and `next` are gone, or the cursor is beyond the
+    /// feed's end: what the caller knows must be read anew. Never so from the feed's beginning.
     pub reset: bool,
 }
 
@@ -249,7 +274,13 @@ pub enum StoreError {
         /// Its owner.
         node: NodeId,
     },
-    /// Another node has claimed the session since.
+    /// No live node owns the session: whoever wants something of it may claim it.
+    #[error("no live node owns session {0}")]
+    NoOwner(SessionId),
+    /// The session is open, and only a closed one may be deleted.
+    #[error("session {0} is open; close it first")]
+    Open(SessionId),
+    /// Another node has claimed the session since, or this one gave it up.
     #[error("session {0} has another owner by now")]
     Fenced(SessionId),
     /// The log has grown otherwise than the owner believes.
@@ -311,7 +342,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Makes this node the owner of a session, which may be new.
     fn claim(&self, session: SessionId) -> Later<'_, Claim>;
-    /// Gives a session up, if the epoch is still its current one.
+    /// Gives a session up, if the epoch is still its current one. Its next owner gets another.
     fn release(&self, session: SessionId, epoch: Epoch) -> Later<'_, ()>;
     /// The node that owns a session, and whether it is alive.
     fn owner(&self, session: SessionId) -> Later<'_, Option<(NodeId, bool)>>;
@@ -348,11 +379,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// One ask, whether it waits or not.
     fn ask(&self, ask: AskRef) -> Later<'_, Option<AskView>>;
 
-    /// Puts an intent in the inbox of the session's owner.
+    /// Puts an intent in the inbox of the session's owner; [`StoreError::NoOwner`] if none is alive.
+    /// Posting the same id again changes nothing.
     fn post(&self, posted: Posted) -> Later<'_, ()>;
     /// The intents that wait for this node, oldest first. They stay until concluded.
     fn inbox(&self) -> Later<'_, Vec<Posted>>;
-    /// Says what became of an intent, and takes it out of the inbox.
+    /// Says what became of an intent, and takes it out of the inbox. The first conclusion stays.
     fn conclude(&self, id: Uuid, conclusion: Conclusion) -> Later<'_, ()>;
     /// What became of an intent, if it was concluded.
     fn conclusion(&self, id: Uuid) -> Later<'_, Option<Conclusion>>;
@@ -371,13 +403,24 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Bytes that were kept.
     fn blob(&self, digest: String) -> Later<'_, Option<Vec<u8>>>;
 
-    /// Forgets a closed session altogether.
+    /// Forgets a closed session altogether; refused with [`StoreError::Open`] otherwise.
     fn delete_session(&self, session: SessionId) -> Later<'_, ()>;
     /// Copies everything to a new file while others go on.
     fn backup(&self, to: PathBuf) -> Later<'_, ()>;
     /// Compares what is folded with the logs; gives what does not agree, one line each.
     fn check(&self) -> Later<'_, Vec<String>>;
-    /// Finishes what was begun and gives up this node's place. Idempotent.
+    /// Finishes what was begun and gives up this node's place and its sessions. Idempotent.
     fn close(&self) -> Later<'_, ()>;
 }
 
+/// A blob's name: its SHA-256 in hexadecimal.
+fn digest(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    use sha2::{Digest as _, Sha256};
+
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut res, it| {
+        // Writing to a string cannot fail.
+        write!(res, "{it:02x}").ok();
+        res
+    })
+}

@@ -1,0 +1,121 @@
+//! What is kept, what is forgotten, and whether it all agrees.
+
+use pilothouse_core::{Answer, AskRef, Cursor, Decision, Seq};
+
+use super::{
+    World,
+    script::{Writer, closed, command, prompted, settled},
+    wait,
+};
+use crate::{AskFilter, MAX_BLOB, Nudge, SessionFilter, StoreError};
+
+/// By its digest, from every node.
+pub async fn a_blob_comes_back(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    let bytes: Vec<u8> = (0..100_000_u32).map(|it| (it % 251) as u8).collect();
+    let digest = first.put_blob(bytes.clone()).await.unwrap();
+    assert_eq!(digest.len(), 64);
+    assert_eq!(second.put_blob(bytes.clone()).await.unwrap(), digest);
+    assert_eq!(second.blob(digest).await.unwrap(), Some(bytes));
+    let empty = first.put_blob(vec![]).await.unwrap();
+    assert_eq!(empty, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_eq!(first.blob(empty).await.unwrap(), Some(vec![]));
+    assert_eq!(first.blob("0".repeat(64)).await.unwrap(), None);
+}
+
+/// At most.
+pub async fn a_blob_has_a_size(world: &dyn World) {
+    let node = world.open();
+    let refused = node.put_blob(vec![0; MAX_BLOB + 1]).await;
+    assert!(matches!(refused, Err(StoreError::TooMuch { limit: MAX_BLOB, .. })), "{refused:?}");
+}
+
+/// From every list, and from the feed.
+pub async fn a_closed_session_is_forgotten_altogether(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    let mut keep = Writer::open(&first, "a", "one").await;
+    let mut gone = Writer::open(&first, "a", "two").await;
+    let start = first.head().await.unwrap();
+    let ask = gone.ask(command("ls")).await;
+    gone.record(vec![prompted(1, "unforgettable"), closed()]).await.unwrap();
+    keep.remark(1).await;
+    let end = first.head().await.unwrap();
+    let mut hints = second.subscribe();
+    first.delete_session(gone.id).await.unwrap();
+    wait(&mut hints, |it| matches!(it, Nudge::Feed(Some(id)) if *id == gone.id)).await;
+    assert_eq!(second.session(gone.id).await.unwrap(), None);
+    assert_eq!(second.owner(gone.id).await.unwrap(), None);
+    assert_eq!(second.read(gone.id, Seq(0), 9).await.unwrap().events, []);
+    assert_eq!(second.ask(AskRef { session: gone.id, ask }).await.unwrap(), None);
+    assert_eq!(second.asks(AskFilter::default(), 9, None).await.unwrap().rows, []);
+    let rows = second.sessions(SessionFilter::default(), 9, None).await.unwrap().rows;
+    assert_eq!(rows.len(), 1);
+    // Whoever was in the middle of it must read anew; who was past it or comes new need not.
+    let page = second.feed(start, 9).await.unwrap();
+    assert!(page.reset);
+    assert_eq!(page.entries.len(), 1);
+    assert!(!second.feed(page.next, 9).await.unwrap().reset);
+    assert!(!second.feed(Cursor(0), 9).await.unwrap().reset);
+    assert_eq!(second.head().await.unwrap(), end, "no place is given twice");
+    assert!(keep.remark(1).await[0] > end);
+    let refused = first.delete_session(gone.id).await;
+    assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
+    assert!(matches!(gone.record(vec![]).await, Err(StoreError::Fenced(_))));
+    assert_eq!(second.check().await.unwrap(), [""; 0]);
+}
+
+/// It has to be closed first.
+pub async fn an_open_session_is_not_deleted(world: &dyn World) {
+    let node = world.open();
+    let writer = Writer::open(&node, "a", "one").await;
+    let refused = node.delete_session(writer.id).await;
+    assert!(matches!(refused, Err(StoreError::Open(id)) if id == writer.id), "{refused:?}");
+    assert!(node.session(writer.id).await.unwrap().is_some());
+}
+
+/// However it came about.
+pub async fn what_is_folded_agrees_with_the_logs(world: &dyn World) {
+    let node = world.open();
+    assert_eq!(node.check().await.unwrap(), [""; 0]);
+    let mut writer = Writer::open(&node, "a", "one").await;
+    let ask = writer.ask(command("ls")).await;
+    writer.ask(command("pwd")).await;
+    let answer = settled(ask, Answer::plain(Decision::Decline));
+    let (mut append, session) = writer.draft(vec![prompted(1, "go"), answer]);
+    append.snapshot = Some(Box::new(session.clone()));
+    node.append(append).await.unwrap();
+    writer.session = session;
+    writer.remark(3).await;
+    node.claim(super::script::fresh()).await.unwrap();
+    assert_eq!(node.check().await.unwrap(), [""; 0]);
+    // A view that is not what the log says is found.
+    let (mut append, _) = writer.draft(vec![]);
+    append.view.turns = 77;
+    node.append(append).await.unwrap();
+    let findings = node.check().await.unwrap();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].starts_with(&writer.id.to_string()), "{findings:?}");
+}
+
+/// As it was.
+pub async fn everything_is_there_after_all_nodes_went(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    let mut writer = Writer::open(&first, "a", "one").await;
+    let ask = writer.ask(command("ls")).await;
+    writer.remark(20).await;
+    let (id, seq) = (writer.id, writer.session.seq());
+    let blob = first.put_blob(b"bytes".to_vec()).await.unwrap();
+    let log = first.read(id, Seq(0), 100).await.unwrap();
+    let feed = first.feed(Cursor(0), 100).await.unwrap();
+    drop(writer);
+    world.kill(first);
+    second.close().await.unwrap();
+    let third = world.open();
+    assert_eq!(third.read(id, Seq(0), 100).await.unwrap(), log);
+    assert_eq!(third.feed(Cursor(0), 100).await.unwrap(), feed);
+    assert_eq!(third.session(id).await.unwrap().unwrap().last_seq, seq);
+    assert!(third.ask(AskRef { session: id, ask }).await.unwrap().is_some());
+    assert_eq!(third.blob(blob).await.unwrap().as_deref(), Some(&b"bytes"[..]));
+    assert_eq!(third.claim(id).await.unwrap().last_seq, seq);
+    assert_eq!(third.check().await.unwrap(), [""; 0]);
+}
