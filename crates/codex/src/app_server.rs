@@ -1,0 +1,73 @@
+//! The app-server dialect: one process, many threads, requests in both directions.
+
+mod answers;
+mod asks;
+mod gathered;
+mod incoming;
+mod items;
+pub mod methods;
+mod outgoing;
+mod params;
+mod peer;
+mod refusals;
+mod requests;
+mod responses;
+mod seat;
+mod strangers;
+mod versions;
+mod wire;
+
+use pilothouse_core::{AgentError, FromAgent};
+use serde_json::Value;
+
+pub use self::peer::Peer;
+
+/// Our name for a session on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u64);
+
+/// Who we say we are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// A short name without spaces.
+    pub name: String,
+    /// What people call it.
+    pub title: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What talking to Codex leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// A line to write, without its end. It may hold an answer that must not be shown.
+    Line(String),
+    /// What Codex said to one session.
+    Said(Tag, FromAgent),
+    /// The handshake is over.
+    Up {
+        /// Codex's version, if it told.
+        version: Option<String>,
+    },
+    /// What came of [`Peer::request`].
+    Answered {
+        /// The name that the request was given.
+        id: u64,
+        /// What Codex answered.
+        result: Result<Value, AgentError>,
+    },
+    /// The connection is of no use: end the process.
+    Broken {
+        /// Why.
+        cause: String,
+    },
+}
+
+/// The arguments that `codex` is started with.
+///
+/// Codex keeps a thread and its MCP servers for half an hour after its last client left. With no
+/// delay [`Peer::detach`] ends them at once, and the thread stays in the user's history, which
+/// archiving would hide it from.
+pub fn app_server_args() -> Vec<&'static str> {
+    vec!["app-server", "-c", "thread_unload_delay_secs=0"]
+}
