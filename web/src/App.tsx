@@ -57,11 +57,11 @@ function Shell(props: { live: ReturnType<typeof createLive> }) {
   return (
     <div class="grid h-full grid-cols-[minmax(0,1fr)] grid-rows-[auto_minmax(0,1fr)] md:grid-cols-[17rem_minmax(0,1fr)] md:grid-rows-[minmax(0,1fr)]">
       <a href="#main" class="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2" onClick={(event) => { event.preventDefault(); main.focus(); }}>Skip to the content</a>
-      <div class="flex items-center gap-2 border-b border-line bg-sunken px-2 py-1.5 md:hidden">
+      <header class="flex items-center gap-2 border-b border-line bg-sunken px-2 py-1.5 md:hidden">
         <button type="button" class="btn btn-small btn-quiet" aria-expanded={menu()} aria-label="Sessions" onClick={() => setMenu(true)}><Icon name="menu" /></button>
         <span class="min-w-0 flex-1 truncate font-semibold">{title()}</span>
         <Show when={pending() > 0 && route().view !== 'inbox'}><button type="button" class="btn btn-small" onClick={() => go('/')}><Icon name="inbox" class="h-3.5 w-3.5" />{pending()} pending</button></Show>
-      </div>
+      </header>
       <aside class="min-h-0 border-r border-line bg-sunken max-md:hidden" aria-label="Navigation">{sidebar()}</aside>
       <Show when={menu()}>
         <dialog ref={(it) => queueMicrotask(() => { if (it.isConnected && !it.open) it.showModal(); })} class="m-0 h-full max-h-none w-[min(20rem,88vw)] border-r border-line bg-sunken p-0 text-ink backdrop:bg-black/40" aria-label="Sessions" onClose={() => setMenu(false)} onClick={(event) => { if (event.target === event.currentTarget) setMenu(false); }}>

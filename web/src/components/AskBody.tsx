@@ -86,11 +86,13 @@ function Parameters(props: { value: Json }) {
   return (
     <Show when={entries()} fallback={<JsonBlock value={props.value} label="Arguments" />}>{(rows) => (
       <Show when={rows().length > 0} fallback={<p class="text-xs text-muted">No arguments</p>}>
-        <dl class="grid grid-cols-[minmax(4rem,auto)_1fr] gap-x-3 gap-y-0.5 rounded-md border border-line bg-sunken px-2.5 py-1.5 code max-h-96 overflow-auto" tabindex="0" role="group" aria-label="Arguments">
+        <div class="max-h-96 overflow-auto rounded-md border border-line bg-sunken px-2.5 py-1.5" tabindex="0" role="group" aria-label="Arguments">
+        <dl class="code grid grid-cols-[minmax(4rem,auto)_1fr] gap-x-3 gap-y-0.5">
           <For each={rows()}>{([name, value]) => (
             <><dt class="text-muted"><Visible text={name} /></dt><dd class="whitespace-pre-wrap break-words"><Visible text={typeof value === 'string' ? value : JSON.stringify(value, null, 1)} /></dd></>
           )}</For>
         </dl>
+        </div>
       </Show>
     )}</Show>
   );

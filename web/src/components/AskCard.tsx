@@ -36,6 +36,8 @@ export function AskCard(props: AskCardProps) {
   );
 }
 
+const ago = (at: string) => { const it = age(at, now()); return it === 'now' ? 'just now' : `${it} ago`; };
+
 function PendingAsk(props: AskCardProps) {
   const id = createUniqueId();
   const deadline = () => countdown(props.ask.expiresAt, now());
@@ -47,14 +49,14 @@ function PendingAsk(props: AskCardProps) {
     >
       <header class="flex flex-wrap items-center gap-x-2 gap-y-0.5 border-b border-warn-line bg-warn-soft px-3 py-1.5">
         <Icon name={ICONS[props.ask.subject.type] ?? 'question'} class="text-warn" />
-        <h3 id={id} class="text-[0.84375rem] font-semibold">{heading(props.ask.subject)}</h3>
+        <h2 id={id} class="text-[0.84375rem] font-semibold">{heading(props.ask.subject)}</h2>
         <span class="ml-auto flex items-center gap-2 text-xs text-muted tabular-nums">
           <Show when={deadline()}>{(it) => (
             <span class="flex items-center gap-1" classList={{ 'font-semibold text-bad': it().soon }} title={`Expires at ${clock(props.ask.expiresAt ?? undefined)}`}>
-              <Icon name="clock" class="h-3.5 w-3.5" />{it().over ? 'expiring' : <>{it().text}<span class="sr-only"> left to answer</span></>}
+              <Icon name="clock" class="h-3.5 w-3.5" />{it().over ? 'expiring' : `${it().text} left`}
             </span>
           )}</Show>
-          <time datetime={props.ask.raisedAt} title={clock(props.ask.raisedAt)}>{age(props.ask.raisedAt, now())}</time>
+          <time datetime={props.ask.raisedAt} title={`Asked at ${clock(props.ask.raisedAt)}`}>{ago(props.ask.raisedAt)}</time>
         </span>
       </header>
       <div class="space-y-2.5 px-3 py-2.5">
@@ -163,7 +165,7 @@ function OfferButton(props: { offer: Offer; ask: AskView; sending: boolean; smal
       classList={{ 'btn-yes': words().tone === 'yes', 'btn-no': words().tone === 'no', 'btn-small': props.small ?? false }}
       aria-keyshortcuts={key()} onClick={(event) => props.onPress?.(event)}
     >
-      <span>{words().verb}</span> <span class="font-normal opacity-90">{words().reach}</span>
+      <span>{words().verb} <span class="font-normal opacity-90">{words().reach}</span></span>
       <Show when={key()}>{(it) => <span class="kbd max-sm:hidden" aria-hidden="true">{it()}</span>}</Show>
     </button>
   );

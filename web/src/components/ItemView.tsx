@@ -52,11 +52,11 @@ export function ItemView(props: ItemViewProps) {
 }
 
 /** The frame of every item: a picture in the gutter, a line, and more beneath it. */
-export function Line(props: { icon: IconName; row?: ItemRow; title: JSX.Element; status?: JSX.Element; tone?: 'bad' | 'warn'; children?: JSX.Element }) {
+export function Line(props: { icon: IconName; row?: ItemRow; title: JSX.Element; status?: JSX.Element; tone?: 'bad' | 'warn'; waiting?: boolean; children?: JSX.Element }) {
   return (
     <div class="grid grid-cols-[1rem_minmax(0,1fr)] gap-x-2.5">
       <span class="mt-0.5" classList={{ 'text-muted': !props.tone, 'text-bad': props.tone === 'bad', 'text-warn': props.tone === 'warn' }}>
-        <Show when={props.row?.state === 'open'} fallback={<Icon name={props.icon} />}><Spinner class="m-px text-accent" /></Show>
+        <Show when={props.row?.state === 'open' && !props.waiting} fallback={<Icon name={props.icon} />}><Spinner class="m-px text-accent" /></Show>
       </span>
       <div class="min-w-0 space-y-1">
         <div class="flex flex-wrap items-baseline gap-x-2">
@@ -128,7 +128,7 @@ function Command(props: { row: ItemRow; asking: boolean }) {
   const took = () => (typeof body()['durationMs'] === 'number' ? (body()['durationMs'] as number) : props.row.state === 'open' ? now() - Date.parse(props.row.at) : undefined);
   return (
     <Line
-      icon="terminal" row={props.row} {...(bad() ? { tone: 'bad' as const } : {})}
+      icon="terminal" row={props.row} waiting={props.asking} {...(bad() ? { tone: 'bad' as const } : {})}
       title={<Show when={!props.asking} fallback={<span class="text-muted">Wants to run a command</span>}><code class="code whitespace-pre-wrap break-words text-[0.78125rem] font-medium"><Visible text={inner(str(body()['command']))} /></code></Show>}
       status={<>
         <Show when={status() === 'declined'}><span class="font-medium text-bad">declined</span></Show>
@@ -156,7 +156,7 @@ function FileChanges(props: { row: ItemRow; asking: boolean }) {
   };
   return (
     <Line
-      icon="file" row={props.row} {...(bad() ? { tone: 'bad' as const } : {})}
+      icon="file" row={props.row} waiting={props.asking} {...(bad() ? { tone: 'bad' as const } : {})}
       title={<span class={props.asking ? 'text-muted' : 'font-medium'}>{bad() ? 'A change was not made' : title()}</span>}
       status={<Show when={bad()}><span class="font-medium text-bad">{status()}</span></Show>}
     >

@@ -54,6 +54,12 @@ purify.addHook('afterSanitizeAttributes', (node) => {
   node.setAttribute('target', '_blank');
   node.setAttribute('rel', 'noopener noreferrer nofollow');
 });
+purify.addHook('afterSanitizeElements', (node) => {
+  // What scrolls sideways must be reachable by keyboard.
+  if (node instanceof HTMLPreElement || node instanceof HTMLTableElement) node.setAttribute('tabindex', '0');
+  // An empty corner of a table is no heading.
+  if (node instanceof HTMLTableCellElement && node.tagName === 'TH' && node.textContent?.trim() === '') node.setAttribute('aria-hidden', 'true');
+});
 
 /** Beyond this, text that still streams in is shown plain: parsing it again for each piece costs too much. */
 const MAX_LIVE_MARKDOWN = 30_000;

@@ -47,10 +47,10 @@ function RowView(props: TimelineProps & { row: Row }) {
       <Match when={row('item')}>{(it) => (
         <>
           <ItemView row={it()} asking={it().asks.some((id) => props.asks[id]?.state === 'pending')} />
-          <Show when={it().asks.length > 0}><div class="ml-[1.625rem] mt-1.5 space-y-2"><For each={it().asks}>{card}</For></div></Show>
+          <Show when={it().asks.length > 0}><div class="mt-1.5 space-y-2 sm:ml-[1.625rem]"><For each={it().asks}>{card}</For></div></Show>
         </>
       )}</Match>
-      <Match when={row('ask')}>{(it) => <div class="ml-[1.625rem]">{card(it().requestId)}</div>}</Match>
+      <Match when={row('ask')}>{(it) => <div class="sm:ml-[1.625rem]">{card(it().requestId)}</div>}</Match>
       <Match when={row('plan')}>{(it) => <Plan row={it()} />}</Match>
       <Match when={row('notice')}>{(it) => <Notice row={it()} />}</Match>
       <Match when={row('turnEnd')}>{(it) => <TurnEnd row={it()} />}</Match>

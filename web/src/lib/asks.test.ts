@@ -7,12 +7,12 @@ const ask = (offers: unknown[]) => tidyAsk({ requestId: 'r', sessionId: 's', kin
 it('names the reach of every offer', () => {
   const words = (decision: string, reach?: string) => { const { verb, reach: far } = offerWords({ decision, ...(reach ? { reach } : {}) }); return `${verb} ${far}`; };
   expect(words('accept', 'once')).toBe('Accept once');
-  expect(words('acceptForSession', 'thread')).toBe('Accept this thread');
+  expect(words('acceptForSession', 'thread')).toBe('Accept for this thread');
   expect(words('acceptAlways', 'always')).toBe('Accept always, everywhere on this machine');
   expect(words('acceptWithExecpolicyAmendment', 'always')).toBe('Accept always, everywhere on this machine');
-  expect(words('decline', 'once')).toBe('Decline the turn goes on');
-  expect(words('cancel', 'turn')).toBe('Decline and stop ends the turn');
-  expect(words('somethingNew', 'turn')).toBe('somethingNew the rest of this turn');
+  expect(words('decline', 'once')).toBe('Decline and go on');
+  expect(words('cancel', 'turn')).toBe('Decline and end the turn');
+  expect(words('somethingNew', 'turn')).toBe('somethingNew for the rest of this turn');
 });
 
 describe('answers', () => {

@@ -37,9 +37,9 @@ export function offerWords(offer: Offer, subject?: Subject): OfferWords {
   const reach = reachWords(offer);
   switch (offer.decision) {
     case 'accept':
-      return { verb: subject?.type === 'url' ? 'Done' : 'Accept', reach: reach || 'once', tone: 'yes' };
+      return subject?.type === 'url' ? { verb: 'Done', reach: '', tone: 'yes' } : { verb: 'Accept', reach: reach || 'once', tone: 'yes' };
     case 'acceptForSession':
-      return { verb: 'Accept', reach: reach || 'this thread', tone: 'wide' };
+      return { verb: 'Accept', reach: reach || 'for this thread', tone: 'wide' };
     case 'acceptAlways':
       return { verb: 'Accept', reach: 'always, everywhere on this machine', tone: 'wide' };
     case 'acceptWithExecpolicyAmendment': {
@@ -58,9 +58,9 @@ export function offerWords(offer: Offer, subject?: Subject): OfferWords {
       };
     }
     case 'decline':
-      return { verb: 'Decline', reach: 'the turn goes on', tone: 'no' };
+      return { verb: 'Decline', reach: 'and go on', tone: 'no' };
     case 'cancel':
-      return { verb: 'Decline and stop', reach: 'ends the turn', tone: 'no' };
+      return { verb: 'Decline', reach: 'and end the turn', tone: 'no' };
     default:
       return { verb: plainly(String(offer.decision)), reach, tone: 'wide' };
   }
@@ -71,9 +71,9 @@ function reachWords(offer: Offer): string {
     case 'once':
       return 'once';
     case 'turn':
-      return 'the rest of this turn';
+      return 'for the rest of this turn';
     case 'thread':
-      return 'this thread';
+      return 'for this thread';
     case 'always':
       return 'always, everywhere on this machine';
     default:

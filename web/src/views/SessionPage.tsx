@@ -80,10 +80,10 @@ function Header(props: SessionPageProps) {
   };
   const brief = new Set(['Model', 'Effort', 'Asks', 'Sandbox', 'Directory']);
   return (
-    <header class="border-b border-line bg-surface px-3 py-2 sm:px-5">
+    <div class="border-b border-line bg-surface px-3 py-2 sm:px-5">
       <div class="mx-auto flex max-w-4xl flex-wrap items-center gap-x-2.5 gap-y-1">
         <Show when={props.session}>{(it) => <StatusDot status={it().status} />}</Show>
-        <h1 class="min-w-0 max-w-full truncate text-[0.9375rem] font-semibold">{sessionTitle(props.session)}</h1>
+        <h1 class="min-w-0 max-w-full truncate max-md:sr-only text-[0.9375rem] font-semibold">{sessionTitle(props.session)}</h1>
         <Show when={props.session}>{(it) => <span class="text-xs text-muted">{STATUS_WORDS[it().status]}</span>}</Show>
         <Show when={props.log?.usage}>{(usage) => <Tokens usage={usage()} />}</Show>
         <details class="relative ml-auto" onFocusOut={(event) => { if (!event.currentTarget.contains(event.relatedTarget as Node | null)) event.currentTarget.open = false; }}>
@@ -105,7 +105,7 @@ function Header(props: SessionPageProps) {
           <div class="flex min-w-0 items-baseline gap-1"><dt class="text-muted">{name}</dt><dd class="min-w-0 truncate" classList={{ 'font-mono text-2xs': name === 'Directory', 'font-semibold text-warn': value === 'danger-full-access' }}>{plainly(value)}</dd></div>
         )}</For>
       </dl>
-    </header>
+    </div>
   );
 }
 
