@@ -1,0 +1,11 @@
+//! What each happening leads to in each state, as tables: a new case is a line.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod answers;
+mod asks;
+mod attaching;
+mod forms;
+mod glance;
+mod stage;
+mod turns;
