@@ -312,6 +312,11 @@ impl Broker {
         Ok(self.shared.store.set_presence(presence).await?)
     }
 
+    /// Says whether deltas of other nodes' sessions should come here.
+    pub async fn set_interest(&self, interested: bool) -> Result<(), Error> {
+        Ok(self.shared.store.set_interest(interested).await?)
+    }
+
     /// Who is there.
     pub async fn nodes(&self) -> Result<Vec<NodeView>, Error> {
         Ok(self.shared.store.nodes().await?)
