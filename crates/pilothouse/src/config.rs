@@ -42,7 +42,8 @@ impl Default for AgentConfig {
 pub struct Config {
     /// Where sessions are kept.
     pub store: Arc<dyn Store>,
-    /// The store's name among all stores of this machine, in the marks of agents.
+    /// The store's name among all stores of this machine, in the marks of agents. Two stores of
+    /// one name would take each other's agents for what dead nodes left, and end them.
     pub store_name: String,
     /// What kind of program this is: `mcp`, `serve` and so on.
     pub program: String,
@@ -54,10 +55,10 @@ pub struct Config {
 
 impl Config {
     /// A broker on a store, with defaults.
-    pub fn new(store: Arc<dyn Store>, program: &str) -> Self {
+    pub fn new(store: Arc<dyn Store>, store_name: &str, program: &str) -> Self {
         Self {
             store,
-            store_name: "default".to_owned(),
+            store_name: store_name.to_owned(),
             program: program.to_owned(),
             agent: AgentConfig::default(),
             policy: Policy::default(),

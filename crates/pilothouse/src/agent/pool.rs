@@ -190,7 +190,7 @@ impl Pool {
             process: state.n_started.to_string(),
         };
         let mut spawn = Spawn::new(located.path.clone(), marker);
-        spawn.args = vec!["app-server".into()];
+        spawn.args = pilothouse_codex::app_server_args().iter().map(Into::into).collect();
         spawn.env.clone_from(&self.config.env);
         spawn.guard.clone_from(&self.config.guard);
         let process = Process::spawn(spawn).await.map_err(|it| {
