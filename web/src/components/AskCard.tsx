@@ -6,7 +6,7 @@ import { firstWords, plainly, splitShell } from '../lib/display';
 import { age, clock, countdown } from '../lib/format';
 import { now } from '../lib/now';
 import { follow } from '../lib/router';
-import { moved, settled } from '../lib/shifts';
+import { moved, quiet, settled } from '../lib/shifts';
 import type { Submission } from '../lib/live';
 import type { Answer, AskView, JsonObject, Offer, Subject } from '../lib/types';
 import { AskBody } from './AskBody';
@@ -131,7 +131,7 @@ function Decide(props: AskCardProps) {
           <input class="input mt-1" maxlength="2000" autocomplete="off" value={reason()} disabled={sending()} ref={(it) => queueMicrotask(() => it.focus())} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
         <div class="flex flex-wrap gap-2">
-          <button type="submit" class="btn btn-no" disabled={sending()}><Show when={sending()} fallback="Send decline"><Spinner />Sending…</Show></button>
+          <button type="submit" class="btn btn-no" disabled={sending()} aria-disabled={quiet() ? 'true' : undefined}><Show when={sending()} fallback="Send decline"><Spinner />Sending…</Show></button>
           <button type="button" class="btn btn-quiet" disabled={sending()} onClick={() => setDeclining(undefined)}>Back</button>
         </div>
       </form>
@@ -163,7 +163,7 @@ function OfferButton(props: { offer: Offer; ask: AskView; sending: boolean; smal
     <button
       type={props.type ?? 'button'} disabled={props.sending} class="btn" data-decide={props.offer.decision}
       classList={{ 'btn-yes': words().tone === 'yes', 'btn-no': words().tone === 'no', 'btn-small': props.small ?? false }}
-      aria-keyshortcuts={key()} onClick={(event) => props.onPress?.(event)}
+      aria-keyshortcuts={key()} aria-disabled={quiet() ? 'true' : undefined} onClick={(event) => props.onPress?.(event)}
     >
       <span>{words().verb} <span class="font-normal opacity-90">{words().reach}</span></span>
       <Show when={key()}>{(it) => <span class="kbd max-sm:hidden" aria-hidden="true">{it()}</span>}</Show>
@@ -181,7 +181,7 @@ function FillIn(props: AskCardProps) {
   };
   const buttons = (
     <div class="flex flex-col gap-2 pt-0.5 sm:flex-row sm:flex-wrap">
-      <button type="submit" class="btn btn-yes" disabled={sending()} data-decide-form={accept().decision}><Show when={sending()} fallback="Send answer"><Spinner />Sending…</Show></button>
+      <button type="submit" class="btn btn-yes" disabled={sending()} aria-disabled={quiet() ? 'true' : undefined} data-decide-form={accept().decision}><Show when={sending()} fallback="Send answer"><Spinner />Sending…</Show></button>
       <For each={others()}>{(offer) => <OfferButton offer={offer} ask={props.ask} sending={sending()} onPress={(event) => settled(event) && props.onAnswer(decided(props.ask, offer))} />}</For>
     </div>
   );

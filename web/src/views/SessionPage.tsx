@@ -46,8 +46,8 @@ export function SessionPage(props: SessionPageProps) {
   return (
     <div class="flex h-full min-h-0 flex-col">
       <Header {...props} />
-      <div ref={scroller} class="min-h-0 flex-1 overflow-y-auto" tabindex="0" role="region" aria-label="Course of the session" onScroll={() => setAtEnd(near())}>
-        <div ref={contents} class="mx-auto w-full max-w-4xl px-3 py-4 sm:px-5">
+      <div ref={scroller} class="min-h-0 flex-1 overflow-y-auto px-3 sm:px-5" tabindex="0" role="region" aria-label="Course of the session" onScroll={() => setAtEnd(near())}>
+        <div ref={contents} class="mx-auto w-full max-w-4xl py-4">
           <Show when={props.trouble}>{(words) => <p role="alert" class="mb-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad">{words()}</p>}</Show>
           <Show when={props.log} fallback={<Show when={!props.trouble}><p class="py-10 text-center text-muted">Reading…</p></Show>}>{(log) => (
             <>
