@@ -53,7 +53,7 @@ function Shell(props: { live: ReturnType<typeof createLive> }) {
   createEffect(() => { document.title = `${pending() > 0 ? `(${pending()}) ` : ''}${title()} · Pilothouse`; });
   createEffect(on(route, () => { setMenu(false); main.focus({ preventScroll: true }); }, { defer: true }));
 
-  const sidebar = () => <Sidebar sessions={sessions()} pending={pending()} route={route()} me={live.me()} />;
+  const sidebar = () => <Sidebar sessions={sessions()} pending={pending()} route={route()} me={live.me()} onOlder={live.hasOlder() ? () => void live.readOlder() : undefined} />;
   return (
     <div class="grid h-full grid-cols-[minmax(0,1fr)] grid-rows-[auto_minmax(0,1fr)] md:grid-cols-[17rem_minmax(0,1fr)] md:grid-rows-[minmax(0,1fr)]">
       <a href="#main" class="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2" onClick={(event) => { event.preventDefault(); main.focus(); }}>Skip to the content</a>

@@ -12,6 +12,8 @@ export interface SidebarProps {
   sessions: SessionView[];
   pending: number;
   route: Route;
+  /** Reads more sessions, when there are more than the list holds. */
+  onOlder?: (() => void) | undefined;
   me?: { node?: string; version: string } | undefined;
 }
 
@@ -73,6 +75,7 @@ export function Sidebar(props: SidebarProps) {
               </li>
             )}</For>
           </ul>
+          <Show when={props.onOlder}>{(more) => <button type="button" class="btn btn-small btn-quiet mt-1 w-full" onClick={() => more()()}>Older sessions</button>}</Show>
         </Show>
       </div>
       <Show when={props.me}>{(me) => <p class="border-t border-line px-4 py-1.5 text-2xs text-muted">{me().node ? `${plainly(me().node ?? '')} · ` : ''}Pilothouse {me().version}</p>}</Show>

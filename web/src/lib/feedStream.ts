@@ -40,6 +40,7 @@ export class FeedStream {
     clearTimeout(this.watchdog);
     this.abort?.abort();
     this.abort = undefined;
+    this.status = 'connecting';
   }
 
   private set(status: FeedStatus, retryAt?: number): void {
@@ -65,6 +66,8 @@ export class FeedStream {
       if (!response.ok || !response.body) throw new Error(`the feed answered ${response.status}`);
       // What happened before a first connection is not in the stream; whoever listens reads it anew.
       if (this.cursor === undefined) this.emit({ type: 'reset' });
+      this.attempt = 0;
+      this.set('live');
       await this.read(response.body, abort);
     } catch {
       // Whatever broke the line, the answer is the same: try again.
@@ -90,10 +93,6 @@ export class FeedStream {
       this.watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
       const { done, value } = await reader.read();
       if (done) return;
-      if (this.status !== 'live') {
-        this.attempt = 0;
-        this.set('live');
-      }
       for (const { event, data, id } of parser.push(value)) {
         if (event === 'event') {
           const parsed = JSON.parse(data) as FeedEvent;

@@ -1,6 +1,6 @@
 /** The console's one store: snapshots from the REST interface, kept fresh by the event feed. */
 
-import { createSignal } from 'solid-js';
+import { batch, createSignal } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
 import { ApiError, api } from './api';
 import { tidyAsk } from './asks';
@@ -28,6 +28,8 @@ export function createLive() {
   const [feedStatus, setFeedStatus] = createSignal<{ status: FeedStatus; retryAt?: number }>({ status: 'connecting' });
   const [loaded, setLoaded] = createSignal(false);
   const [trouble, setTrouble] = createSignal<string | undefined>();
+  const [older, setOlder] = createSignal<string | undefined>();
+  let reloading: Promise<void> | undefined;
   let feed: Feed | undefined;
   let queue: FeedMessage[] = [];
   let frame: ReturnType<typeof setTimeout> | undefined;
@@ -62,6 +64,8 @@ export function createLive() {
       const before = feedStatus().status;
       setFeedStatus({ status: message.status, ...(message.retryAt === undefined ? {} : { retryAt: message.retryAt }) });
       if (message.status === 'loggedOut') setLogin('out');
+      // Another tab logged in again.
+      if (message.status === 'live' && login() === 'out') void checkLogin();
       // A tab that joins a stream which is already open gets no reset.
       if (message.status === 'live' && before !== 'live' && !loaded()) void reload();
       return;
@@ -109,15 +113,20 @@ export function createLive() {
 
   function putSession(view: SessionView): void {
     const known = state.sessions[view.sessionId];
-    // An answer that was overtaken by the feed must not turn the clock back.
-    if (known && known.lastSeq > view.lastSeq) return markStale(view.sessionId);
-    setState('sessions', view.sessionId, reconcile(view));
+    // The feed may have overtaken this answer; what it brought since must not be counted twice.
+    setState('sessions', view.sessionId, reconcile({ ...view, lastSeq: Math.max(view.lastSeq, known?.lastSeq ?? 0) }));
   }
 
-  async function reload(): Promise<void> {
+  function reload(): Promise<void> {
+    reloading ??= readAll().finally(() => (reloading = undefined));
+    return reloading;
+  }
+
+  async function readAll(): Promise<void> {
     try {
-      const [{ sessions }, { asks }] = await Promise.all([api.sessions(), api.asks()]);
-      for (const view of sessions) putSession(view);
+      const [{ sessions, nextCursor }, { asks }] = await Promise.all([api.sessions(), api.asks()]);
+      batch(() => sessions.forEach(putSession));
+      if (!loaded()) setOlder(nextCursor ?? undefined);
       const pending = new Set(asks.map((it) => it.requestId));
       for (const ask of asks) putAsk(ask);
       const missed = Object.values(state.asks).filter((it) => it.state === 'pending' && !pending.has(it.requestId));
@@ -129,6 +138,15 @@ export function createLive() {
       if (error instanceof ApiError && error.problem.status === 401) setLogin('out');
       else setTrouble(messageOf(error));
     }
+  }
+
+  /** Reads the next page of sessions, which are older than those in the list. */
+  async function readOlder(): Promise<void> {
+    const cursor = older();
+    if (cursor === undefined) return;
+    const { sessions, nextCursor } = await api.sessions(cursor);
+    batch(() => sessions.forEach(putSession));
+    setOlder(nextCursor ?? undefined);
   }
 
   function putAsk(ask: AskView): void {
@@ -227,7 +245,8 @@ export function createLive() {
 
   return {
     state, submissions, me, login, feedStatus, loaded, trouble,
-    start, logIn, openLog, readEarlier, answer, putSession,
+    start, logIn, openLog, readEarlier, readOlder, answer, putSession,
+    hasOlder: () => older() !== undefined,
     retryNow: () => feed?.connect(),
     close: () => feed?.close(),
   };
