@@ -107,7 +107,9 @@ mod tests {
         let message = |words: &str, phase: Value| json!({"type": "agentMessage", "text": words, "phase": phase});
         let check = |items: &[Value], turn: Value, expected: Option<&str>| {
             let mut gathered = Gathered::default();
-            items.iter().for_each(|it| gathered.item(it, false));
+            for it in items {
+                gathered.item(it, false);
+            }
             assert_eq!(gathered.end(&turn).1.output.as_deref(), expected);
         };
         let done = || json!({"status": "completed"});

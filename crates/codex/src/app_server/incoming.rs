@@ -30,13 +30,11 @@ enum Place {
 impl Peer {
     /// Takes a line from Codex.
     pub fn receive(&mut self, now: Timestamp, line: &str) -> Vec<Output> {
-        match wire::parse(line) {
-            Some(message) => self.on_message(now, message, line.len()),
-            None => {
-                self.n_malformed = self.n_malformed.saturating_add(1);
-                vec![]
-            }
+        if let Some(message) = wire::parse(line) {
+            return self.on_message(now, message, line.len());
         }
+        self.n_malformed = self.n_malformed.saturating_add(1);
+        vec![]
     }
 
     pub(super) fn on_message(
@@ -91,11 +89,16 @@ impl Peer {
     ) -> Vec<Output> {
         let place = self.place(&method, &params);
         if !asks::METHODS.contains(&method.as_str()) {
-            return self.refuse(&place, &id, &method, params);
+            return self.refuse(&place, &id, &method, &params);
         }
         match place {
             Place::Known { tag, thread, agent } => {
-                self.on_ask(tag, thread, agent, id, &method, params)
+                let mut outputs = match agent {
+                    None => self.join_turn(tag, &params),
+                    Some(_) => vec![],
+                };
+                outputs.extend(self.on_ask(tag, thread, agent, id, &method, &params));
+                outputs
             }
             Place::Gone => {
                 vec![Output::Line(refusal(&id, REFUSED, "the session was closed"))]
@@ -121,24 +124,24 @@ impl Peer {
         agent: Option<SubAgent>,
         id: Value,
         method: &str,
-        params: Value,
+        params: &Value,
     ) -> Vec<Output> {
         let key = self.key(&id);
         let version = self.version();
         let Some(seat) = self.seats.get(&tag) else { return vec![] };
         let source = Source { version, seat, thread: &thread, agent: agent.clone() };
-        let read = asks::read(method, &params, &source, &key);
+        let read = asks::read(method, params, &source, &key);
         let (Some((request, form)), true) = (read, self.asks.len() < MAX_ASKS) else {
             let place = Place::Known { tag, thread, agent };
             return self.refuse(&place, &id, method, params);
         };
-        let turn = text(&params, &["turnId"]).map(ToOwned::to_owned);
+        let turn = text(params, &["turnId"]).map(ToOwned::to_owned);
         self.asks.insert(key, Asked { id, tag, thread, turn, form });
         vec![Output::Said(tag, FromAgent::Asks(Box::new(request)))]
     }
 
     /// Says no at once, and tells the session; everybody, if it is about nobody's thread.
-    fn refuse(&self, place: &Place, id: &Value, method: &str, params: Value) -> Vec<Output> {
+    fn refuse(&self, place: &Place, id: &Value, method: &str, params: &Value) -> Vec<Output> {
         let (line, answer) = refuse(self.version(), id, method);
         let tags = match place {
             Place::Known { tag, .. } => vec![*tag],
@@ -172,13 +175,15 @@ impl Peer {
         }
         match self.place(&method, &params) {
             Place::Known { tag, thread, agent: None } => {
-                self.on_own(now, tag, &thread, method, params)
+                let mut outputs = self.join_turn(tag, &params);
+                outputs.extend(self.on_own(now, tag, &thread, &method, params));
+                outputs
             }
             Place::Known { tag, thread, agent: Some(agent) } => {
-                self.on_child(now, tag, &thread, agent, method, params)
+                self.on_child(now, tag, &thread, agent, &method, params)
             }
             Place::Gone => vec![],
-            Place::Unknown(thread) => self.on_unknown(now, thread, method, params, n_bytes),
+            Place::Unknown(thread) => self.on_unknown(now, &thread, method, params, n_bytes),
             Place::Nowhere => self.on_global(method, params),
         }
     }
@@ -186,7 +191,7 @@ impl Peer {
     fn on_unknown(
         &mut self,
         now: Timestamp,
-        thread: String,
+        thread: &str,
         method: String,
         params: Value,
         n_bytes: usize,
@@ -198,7 +203,7 @@ impl Peer {
             }
             "serverRequest/resolved" => {
                 if let Some(request) = params.get("requestId") {
-                    self.strangers.settle(&thread, request);
+                    self.strangers.settle(thread, request);
                 }
                 return vec![];
             }
@@ -211,12 +216,12 @@ impl Peer {
         });
         let message = Incoming::Notification { method, params };
         if let Some(tag) = parent {
-            let mut outputs = self.adopt(now, tag, &thread, None);
+            let mut outputs = self.adopt(now, tag, thread, None);
             outputs.extend(self.on_message(now, message, n_bytes));
             return outputs;
         }
         // What does not fit is lost: it belongs to nobody so far.
-        drop(self.strangers.keep(now, &thread, message, n_bytes));
+        drop(self.strangers.keep(now, thread, message, n_bytes));
         vec![]
     }
 
@@ -267,17 +272,25 @@ impl Peer {
         outputs
     }
 
+    /// Hears the name of a turn that was under way when its session came to the thread.
+    fn join_turn(&mut self, tag: Tag, params: &Value) -> Vec<Output> {
+        let seat = self.seats.get_mut(&tag).filter(|it| it.is_joining && it.turn.is_none());
+        let turn = text(params, &["turnId"]).or_else(|| text(params, &["turn", "id"]));
+        let started = seat.zip(turn).and_then(|(seat, turn)| seat.start_turn(turn));
+        started.into_iter().map(|it| Output::Said(tag, it)).collect()
+    }
+
     /// What is about a session's own thread.
     fn on_own(
         &mut self,
         now: Timestamp,
         tag: Tag,
         thread: &str,
-        method: String,
+        method: &str,
         params: Value,
     ) -> Vec<Output> {
         let Some(seat) = self.seats.get_mut(&tag) else { return vec![] };
-        match method.as_str() {
+        match method {
             "turn/started" => {
                 let started = text(&params, &["turn", "id"]).and_then(|it| seat.start_turn(it));
                 started.into_iter().map(|it| Output::Said(tag, it)).collect()
@@ -290,13 +303,13 @@ impl Peer {
                 }
                 // Else the end of the turn says it.
                 let is_news = will_retry || seat.turn.is_none();
-                if is_news { vec![note(tag, &method, &params)] } else { vec![] }
+                if is_news { vec![note(tag, method, &params)] } else { vec![] }
             }
             "thread/tokenUsage/updated" => {
                 if let Some(usage) = params.get("tokenUsage") {
                     seat.gathered.usage(usage);
                 }
-                vec![note(tag, &method, &params)]
+                vec![note(tag, method, &params)]
             }
             "thread/settings/updated" => {
                 let settings = params.get("threadSettings");
@@ -311,7 +324,7 @@ impl Peer {
                 if is_unloaded { self.on_thread_closed(tag) } else { vec![] }
             }
             "thread/closed" | "thread/archived" | "thread/deleted" => self.on_thread_closed(tag),
-            _ => self.on_either(now, tag, thread, None, &method, params),
+            _ => self.on_either(now, tag, thread, None, method, params),
         }
     }
 
@@ -322,11 +335,11 @@ impl Peer {
         tag: Tag,
         thread: &str,
         agent: SubAgent,
-        method: String,
+        method: &str,
         params: Value,
     ) -> Vec<Output> {
         let child = self.seats.get_mut(&tag).and_then(|it| it.children.get_mut(thread));
-        match method.as_str() {
+        match method {
             "turn/started" => {
                 if let Some(child) = child {
                     child.turn = text(&params, &["turn", "id"]).map(ToOwned::to_owned);
@@ -340,7 +353,7 @@ impl Peer {
                 vec![]
             }
             "thread/status/changed" | "thread/settings/updated" | "thread/closed" => vec![],
-            _ => self.on_either(now, tag, thread, Some(agent), &method, params),
+            _ => self.on_either(now, tag, thread, Some(agent), method, params),
         }
     }
 

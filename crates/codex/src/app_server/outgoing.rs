@@ -11,6 +11,7 @@ use super::{
     params,
     peer::Peer,
     requests::{LeaveStep, Outgoing, Purpose},
+    seat::Seat,
     versions::Feature,
 };
 
@@ -123,7 +124,7 @@ impl Peer {
         let purpose = Purpose::Manage { tag, seat };
         let (method, params) = match what {
             Management::CleanTerminals => {
-                let threads = self.seats.get(&tag).map(|it| it.threads()).unwrap_or_default();
+                let threads = self.seats.get(&tag).map(Seat::threads).unwrap_or_default();
                 let clean = |(thread, _): (String, _)| self.clean(now, &thread, purpose.clone());
                 return threads.into_iter().flat_map(clean).collect();
             }
@@ -141,14 +142,14 @@ impl Peer {
     pub(super) fn leave(
         &mut self,
         now: Timestamp,
-        thread: String,
+        thread: &str,
         turn: Option<&str>,
     ) -> Vec<Output> {
         let Some(turn) = turn else {
             return self.leave_on(now, thread, LeaveStep::Interrupted);
         };
         let params = json!({"threadId": thread, "turnId": turn});
-        let purpose = Purpose::Leave { thread, step: LeaveStep::Interrupted };
+        let purpose = Purpose::Leave { thread: thread.to_owned(), step: LeaveStep::Interrupted };
         self.submit(now, Outgoing::new(purpose, "turn/interrupt", params))
     }
 
@@ -156,16 +157,16 @@ impl Peer {
     pub(super) fn leave_on(
         &mut self,
         now: Timestamp,
-        thread: String,
+        thread: &str,
         done: LeaveStep,
     ) -> Vec<Output> {
-        // The session came back meanwhile.
-        if self.threads.contains_key(&thread) {
+        // The session came back meanwhile, or is about to.
+        if self.is_taken(thread) {
             return vec![];
         }
         if done == LeaveStep::Interrupted && self.version().has(Feature::CleanTerminals) {
-            let purpose = Purpose::Leave { thread: thread.clone(), step: LeaveStep::Cleaned };
-            return self.clean(now, &thread, purpose);
+            let purpose = Purpose::Leave { thread: thread.to_owned(), step: LeaveStep::Cleaned };
+            return self.clean(now, thread, purpose);
         }
         if !self.version().has(Feature::Unsubscribe) {
             return vec![];

@@ -322,7 +322,9 @@ mod tests {
         };
         let check = |config: Value, confirmed: &[Value], expected: Value| {
             let mut sandboxes = Sandboxes::configured(config.as_object().unwrap());
-            confirmed.iter().for_each(|it| sandboxes.confirm(it));
+            for it in confirmed {
+                sandboxes.confirm(it);
+            }
             assert_eq!(sandboxes.policy(Sandbox::WorkspaceWrite), expected);
         };
         let read_only = json!({"type": "readOnly", "networkAccess": true});

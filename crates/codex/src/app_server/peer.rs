@@ -92,8 +92,12 @@ impl Peer {
     pub fn attach(&mut self, now: Timestamp, tag: Tag, how: &Attach, spec: &Spec) -> Vec<Output> {
         // A session has one thread; what it had is not its any more.
         let mut outputs = self.detach(now, tag, false);
-        if let Attach::Resume { thread } = how {
-            if self.threads.contains_key(thread) {
+        let awaits = match how {
+            Attach::Resume { thread } => Some(thread.clone()),
+            Attach::Start | Attach::Fork { .. } => None,
+        };
+        if let Some(thread) = &awaits {
+            if self.is_taken(thread) {
                 outputs
                     .push(not_ready(tag, "another session has this thread open; close it first"));
                 return outputs;
@@ -105,11 +109,11 @@ impl Peer {
         match self.phase {
             Phase::Over => outputs.push(not_ready(tag, "its process is gone")),
             Phase::New => {
-                self.seats.insert(tag, Seat::new(seat, spec));
+                self.seats.insert(tag, Seat::new(seat, awaits, spec));
                 self.early.push((tag, seat, how.clone(), spec.clone()));
             }
             Phase::Up(version) => {
-                self.seats.insert(tag, Seat::new(seat, spec));
+                self.seats.insert(tag, Seat::new(seat, awaits, spec));
                 outputs.extend(self.bring(now, version, tag, seat, how, spec));
             }
         }
@@ -153,20 +157,24 @@ impl Peer {
     /// Lets a session's thread go, with all that runs for it: its turn and those of its
     /// sub-agents are stopped, commands that run on are ended, what is asked is answered. Codex
     /// then unloads the thread, and its MCP servers go (see [`app_server_args`]); it stays in the
-    /// user's history, whether the session is over for ever or will come back.
+    /// user's history, and a session that comes back resumes it from there.
     ///
     /// [`app_server_args`]: crate::app_server_args
-    pub fn detach(&mut self, now: Timestamp, tag: Tag, forever: bool) -> Vec<Output> {
-        // Unloading is the same for both: a session that comes back resumes from disk.
-        let _: bool = forever;
+    pub fn detach(&mut self, now: Timestamp, tag: Tag, _forever: bool) -> Vec<Output> {
         let Some(seat) = self.seats.remove(&tag) else { return vec![] };
         self.early.retain(|(it, ..)| *it != tag);
         let mut outputs = self.abandon_asks(tag);
         for (thread, turn) in seat.threads() {
             self.forget_thread(&thread);
-            outputs.extend(self.leave(now, thread, turn.as_deref()));
+            outputs.extend(self.leave(now, &thread, turn.as_deref()));
         }
         outputs
+    }
+
+    /// Whether a session has a thread, or is about to.
+    pub(super) fn is_taken(&self, thread: &str) -> bool {
+        self.threads.contains_key(thread)
+            || self.seats.values().any(|it| it.awaits.as_deref() == Some(thread))
     }
 
     fn abandon_asks(&mut self, tag: Tag) -> Vec<Output> {

@@ -41,7 +41,7 @@ impl Peer {
             Purpose::Attach { tag, seat } => self.on_attached(now, tag, seat, &result),
             Purpose::StartTurn { tag, seat } => self.on_turn_taken(tag, seat, &result),
             Purpose::Interrupt { thread } => self.clean(now, &thread, Purpose::Quiet),
-            Purpose::Leave { thread, step } => self.leave_on(now, thread, step),
+            Purpose::Leave { thread, step } => self.leave_on(now, &thread, step),
             // A review is a turn whose true name stands in the answer only.
             Purpose::Manage { tag, seat } if outgoing.method == "review/start" => {
                 self.on_turn_taken(tag, seat, &result)
@@ -74,7 +74,7 @@ impl Peer {
                 Some(_) | None => vec![],
             },
             Purpose::Interrupt { thread } => self.clean(now, &thread, Purpose::Quiet),
-            Purpose::Leave { thread, step } => self.leave_on(now, thread, step),
+            Purpose::Leave { thread, step } => self.leave_on(now, &thread, step),
             Purpose::Manage { tag, seat } => {
                 if self.seats.get(&tag).is_none_or(|it| it.number != seat) {
                     return vec![];
@@ -138,7 +138,7 @@ impl Peer {
                 return vec![];
             }
             self.forget_thread(&thread);
-            return self.leave(now, thread, None);
+            return self.leave(now, &thread, None);
         }
         if taken {
             self.seats.remove(&tag);
@@ -147,6 +147,8 @@ impl Peer {
         let facts = self.facts(result);
         let Some(seat) = self.seats.get_mut(&tag) else { return vec![] };
         seat.thread = Some(thread.clone());
+        seat.awaits = None;
+        seat.is_joining = text(result, &["thread", "status", "type"]) == Some("active");
         if let Some(cwd) = &facts.cwd {
             seat.cwd.clone_from(cwd);
         }

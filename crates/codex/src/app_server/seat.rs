@@ -20,6 +20,8 @@ pub(crate) struct Seat {
     pub(crate) number: u64,
     /// Codex's name for the thread, once it is there.
     pub(crate) thread: Option<String>,
+    /// The thread that it is about to resume.
+    pub(crate) awaits: Option<String>,
     /// Where it works.
     pub(crate) cwd: String,
     /// What the next turn takes from the session.
@@ -28,6 +30,8 @@ pub(crate) struct Seat {
     pub(crate) sandboxes: Sandboxes,
     /// The turn under way.
     pub(crate) turn: Option<String>,
+    /// A turn was under way when the session came to the thread; its name is yet to be heard.
+    pub(crate) is_joining: bool,
     /// The last turn that ended.
     pub(crate) last_turn: Option<String>,
     /// What the turn came to so far.
@@ -46,14 +50,16 @@ pub(crate) struct Child {
 }
 
 impl Seat {
-    pub(crate) fn new(number: u64, spec: &Spec) -> Self {
+    pub(crate) fn new(number: u64, awaits: Option<String>, spec: &Spec) -> Self {
         Self {
             number,
             thread: None,
+            awaits,
             cwd: spec.cwd.clone(),
             first: FirstTurn::from(spec),
             sandboxes: Sandboxes::configured(&spec.config),
             turn: None,
+            is_joining: false,
             last_turn: None,
             gathered: Gathered::default(),
             items: Items::default(),
@@ -73,6 +79,7 @@ impl Seat {
         if self.turn.is_some() || self.last_turn.as_deref() == Some(name) {
             return None;
         }
+        self.is_joining = false;
         self.turn = Some(name.to_owned());
         self.gathered = Gathered::default();
         Some(FromAgent::TurnStarted { name: name.to_owned() })

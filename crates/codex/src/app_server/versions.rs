@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn spellings_follow_the_version() {
+        use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
+        use Sandbox::{DangerFullAccess, ReadOnly, WorkspaceWrite};
         let check = |minor, policy, sandbox, expected: [&str; 2]| {
             let version = Version(0, minor, 0);
             assert_eq!([version.policy(policy), version.sandbox(sandbox)], expected, "{minor}");
         };
-        use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
-        use Sandbox::{DangerFullAccess, ReadOnly, WorkspaceWrite};
         check(63, Untrusted, WorkspaceWrite, ["unlessTrusted", "workspaceWrite"]);
         check(63, OnFailure, ReadOnly, ["onFailure", "readOnly"]);
         check(66, OnRequest, DangerFullAccess, ["onRequest", "dangerFullAccess"]);
