@@ -141,11 +141,9 @@ async fn an_agent_that_dies_in_mid_turn_loses_the_turn_and_the_next_prompt_goes_
 
 #[tokio::test]
 async fn an_agent_that_is_not_there_or_will_not_start_is_a_clear_error() {
-    let agent = FakeAgent::new(&[Rule::on("initialize", vec![
-        Action::Stderr(20),
-        Action::Exit(7),
-    ])])
-    .unwrap();
+    let agent =
+        FakeAgent::new(&[Rule::on("initialize", vec![Action::Stderr(20), Action::Exit(7)])])
+            .unwrap();
     let world = MemoryWorld::new();
     let dying = broker(&agent, &world, "a").await;
     let id = dying.start(start("go")).await.unwrap();
@@ -266,12 +264,15 @@ async fn the_feed_tells_everything_once_from_any_place_on() {
 
 #[tokio::test]
 async fn a_flood_of_deltas_is_live_only_and_loses_no_fact() {
-    let rule = Rule::on("turn/start", vec![
-        Action::BeginTurn,
-        Action::Flood(200_000),
-        Action::Message("whole".to_owned()),
-        Action::EndTurn("completed".to_owned()),
-    ]);
+    let rule = Rule::on(
+        "turn/start",
+        vec![
+            Action::BeginTurn,
+            Action::Flood(200_000),
+            Action::Message("whole".to_owned()),
+            Action::EndTurn("completed".to_owned()),
+        ],
+    );
     let agent = FakeAgent::new(&[rule]).unwrap();
     let broker = broker(&agent, &MemoryWorld::new(), "a").await;
     let id = broker.start(start("go")).await.unwrap();
@@ -283,15 +284,20 @@ async fn a_flood_of_deltas_is_live_only_and_loses_no_fact() {
 
 #[tokio::test]
 async fn a_broken_line_a_huge_line_and_an_unknown_request_do_not_stop_the_session() {
-    let rule = Rule::on("turn/start", vec![
-        Action::BeginTurn,
-        Action::Raw("[warn] this is no JSON\n".to_owned()),
-        Action::RawBytes(b"{\"method\":\"\xff\xfe\"}\n".to_vec()),
-        Action::BigLine(8_000_000),
-        Action::Send(json!({"id": 0, "method": "made/up", "params": {"threadId": "$threadId"}})),
-        Action::ExpectReply(json!(0)),
-        Action::EndTurn("completed".to_owned()),
-    ]);
+    let rule = Rule::on(
+        "turn/start",
+        vec![
+            Action::BeginTurn,
+            Action::Raw("[warn] this is no JSON\n".to_owned()),
+            Action::RawBytes(b"{\"method\":\"\xff\xfe\"}\n".to_vec()),
+            Action::BigLine(8_000_000),
+            Action::Send(
+                json!({"id": 0, "method": "made/up", "params": {"threadId": "$threadId"}}),
+            ),
+            Action::ExpectReply(json!(0)),
+            Action::EndTurn("completed".to_owned()),
+        ],
+    );
     let agent = FakeAgent::new(&[rule]).unwrap();
     let broker = broker(&agent, &MemoryWorld::new(), "a").await;
     let id = broker.start(start("go")).await.unwrap();
