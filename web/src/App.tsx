@@ -4,8 +4,10 @@ import { createEffect, createMemo, createSignal, Match, on, onCleanup, onMount, 
 import { Icon } from './components/Icon';
 import { Sidebar, sessionTitle } from './components/Sidebar';
 import { api, ApiError } from './lib/api';
+import { heading } from './lib/asks';
 import { askKeys } from './lib/keys';
 import { createLive, messageOf } from './lib/live';
+import { canAskToNotify, allowNotices, notice } from './lib/notices';
 import { now } from './lib/now';
 import { go, route } from './lib/router';
 import type { NewSession as Wanted } from './lib/types';
@@ -53,7 +55,18 @@ function Shell(props: { live: ReturnType<typeof createLive> }) {
   createEffect(() => { document.title = `${pending() > 0 ? `(${pending()}) ` : ''}${title()} · Pilothouse`; });
   createEffect(on(route, () => { setMenu(false); main.focus({ preventScroll: true }); }, { defer: true }));
 
-  const sidebar = () => <Sidebar sessions={sessions()} pending={pending()} route={route()} me={live.me()} onOlder={live.hasOlder() ? () => void live.readOlder() : undefined} />;
+  // Asks that were there when the page opened are no news.
+  let known: Set<string> | undefined;
+  createEffect(() => {
+    if (!live.loaded()) return;
+    const waiting = asks().filter((it) => it.state === 'pending');
+    for (const ask of waiting) {
+      if (known && !known.has(ask.requestId)) notice(heading(ask.subject), sessionTitle(live.state.sessions[ask.sessionId]), ask.requestId, () => go('/'));
+    }
+    known = new Set([...(known ?? []), ...waiting.map((it) => it.requestId)]);
+  });
+
+  const sidebar = () => <Sidebar sessions={sessions()} pending={pending()} route={route()} me={live.me()} onNotices={canAskToNotify() ? allowNotices : undefined} onOlder={live.hasOlder() ? () => void live.readOlder() : undefined} />;
   return (
     <div class="grid h-full grid-cols-[minmax(0,1fr)] grid-rows-[auto_minmax(0,1fr)] md:grid-cols-[17rem_minmax(0,1fr)] md:grid-rows-[minmax(0,1fr)]">
       <a href="#main" class="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2" onClick={(event) => { event.preventDefault(); main.focus(); }}>Skip to the content</a>
@@ -122,7 +135,7 @@ function SessionRoute(props: { live: ReturnType<typeof createLive>; sessionId: s
     <SessionPage
       session={props.live.state.sessions[props.sessionId]} log={props.live.state.logs[props.sessionId]} asks={props.live.state.asks} submissions={props.live.submissions}
       canAnswer={props.canAnswer} trouble={trouble()} onAnswer={(id, answer) => void props.live.answer(id, answer)}
-      onSend={async (prompt, whenBusy) => { await api.prompt(props.sessionId, prompt, whenBusy); }}
+      onSend={async (prompt, images, whenBusy) => { await api.prompt(props.sessionId, prompt, images, whenBusy); }}
       onInterrupt={async () => { await api.interrupt(props.sessionId); }}
       onCancel={async () => { await attempt(api.cancel(props.sessionId)); }}
       onEarlier={async () => { await attempt(props.live.readEarlier(props.sessionId)); }}

@@ -14,6 +14,8 @@ export interface SidebarProps {
   route: Route;
   /** Reads more sessions, when there are more than the list holds. */
   onOlder?: (() => void) | undefined;
+  /** Asks the browser whether it may notify; absent when it was asked before. */
+  onNotices?: (() => void) | undefined;
   me?: { node?: string; version: string } | undefined;
 }
 
@@ -78,6 +80,7 @@ export function Sidebar(props: SidebarProps) {
           <Show when={props.onOlder}>{(more) => <button type="button" class="btn btn-small btn-quiet mt-1 w-full" onClick={() => more()()}>Older sessions</button>}</Show>
         </Show>
       </div>
+      <Show when={props.onNotices}>{(ask) => <button type="button" class="btn btn-small btn-quiet mx-2 mb-2" onClick={() => ask()()}>Notify me when something waits</button>}</Show>
       <Show when={props.me}>{(me) => <p class="border-t border-line px-4 py-1.5 text-2xs text-muted">{me().node ? `${plainly(me().node ?? '')} · ` : ''}Pilothouse {me().version}</p>}</Show>
     </nav>
   );

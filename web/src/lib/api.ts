@@ -49,8 +49,8 @@ export const api = {
   sessions: (cursor?: string) => call<{ sessions: SessionView[]; nextCursor?: string | null }>('GET', `/sessions?limit=100${cursor ? `&cursor=${id(cursor)}` : ''}`),
   session: (sessionId: string) => call<SessionView>('GET', `/sessions/${id(sessionId)}`),
   create: (session: NewSession) => call<SessionView>('POST', '/sessions', session),
-  prompt: (sessionId: string, prompt: string, whenBusy?: 'steer' | 'queue') =>
-    call<unknown>('POST', `/sessions/${id(sessionId)}/prompt`, { prompt, ...(whenBusy ? { whenBusy } : {}) }),
+  prompt: (sessionId: string, prompt: string, images: string[], whenBusy?: 'steer' | 'queue') =>
+    call<unknown>('POST', `/sessions/${id(sessionId)}/prompt`, { prompt, ...(images.length > 0 ? { images } : {}), ...(whenBusy ? { whenBusy } : {}) }),
   interrupt: (sessionId: string) => call<unknown>('POST', `/sessions/${id(sessionId)}/interrupt`, {}),
   fork: (sessionId: string) => call<SessionView>('POST', `/sessions/${id(sessionId)}/fork`, {}),
   cancel: (sessionId: string) => call<unknown>('POST', `/sessions/${id(sessionId)}/cancel`, {}),

@@ -17,8 +17,8 @@ const FRAME_MS = 16;
 /** Snapshots of sessions that changed are read again this long after the last change. */
 const SETTLE_MS = 250;
 const PAGE = 500;
-/** The newest part of a history that is read at first; earlier parts on demand. */
-const FIRST_WINDOW = 1500;
+/** So many events of a history are read at first, the newest ones; earlier parts on demand. */
+const WINDOW = 600;
 
 export function createLive() {
   const [state, setState] = createStore<State>(emptyState());
@@ -177,7 +177,7 @@ export function createLive() {
   async function readLog(sessionId: string, from: number | undefined): Promise<void> {
     const view = await api.session(sessionId);
     putSession(view);
-    const after = from ?? Math.max(0, view.lastSeq - FIRST_WINDOW);
+    const after = from ?? Math.max(0, view.lastSeq - WINDOW);
     if (from === undefined && view.pendingRequestCount > 0) void api.asks().then(({ asks }) => asks.forEach(putAsk), () => undefined);
     await readPages(sessionId, after, from === undefined);
   }
@@ -192,8 +192,19 @@ export function createLive() {
       more = page.more && page.nextAfter > at;
       at = page.nextAfter;
     }
+    if (fresh || !state.logs[sessionId]) {
+      const log = emptyLog(after);
+      const folded: State = { sessions: {}, asks: {}, logs: { [sessionId]: log } };
+      applyHistory(folded, sessionId, events);
+      applyLive(log, live);
+      batch(() => {
+        for (const ask of Object.values(folded.asks)) if (!state.asks[ask.requestId]) setState('asks', ask.requestId, ask);
+        // Rows that were there stay the same rows, so that nothing is drawn again and the place is kept.
+        setState('logs', sessionId, reconcile(log, { key: 'key' }));
+      });
+      return;
+    }
     setState(produce((draft: State) => {
-      if (fresh || !draft.logs[sessionId]) draft.logs[sessionId] = emptyLog(after);
       const log = draft.logs[sessionId];
       if (!log) return;
       log.gap = false;
@@ -206,7 +217,7 @@ export function createLive() {
   async function readEarlier(sessionId: string): Promise<void> {
     const log = state.logs[sessionId];
     if (!log || log.after === 0 || opening.has(sessionId)) return;
-    const job = readPages(sessionId, Math.max(0, log.after - FIRST_WINDOW), true).finally(() => opening.delete(sessionId));
+    const job = readPages(sessionId, Math.max(0, log.after - WINDOW), true).finally(() => opening.delete(sessionId));
     opening.set(sessionId, job);
     await job;
   }

@@ -20,7 +20,7 @@ export interface SessionPageProps {
   /** Why it could not be read, if so. */
   trouble?: string | undefined;
   onAnswer: (requestId: string, answer: Answer) => void;
-  onSend: (prompt: string, whenBusy?: 'steer' | 'queue') => Promise<void>;
+  onSend: (prompt: string, images: string[], whenBusy?: 'steer' | 'queue') => Promise<void>;
   onInterrupt: () => Promise<void>;
   onFork: () => Promise<void>;
   onCancel: () => Promise<void>;
@@ -113,7 +113,7 @@ function Tokens(props: { usage: Usage }) {
   const share = () => (props.usage.context && props.usage.window ? Math.round((props.usage.context / props.usage.window) * 100) : undefined);
   return (
     <span class="chip tabular-nums" title={`${props.usage.input.toLocaleString('en')} in (${props.usage.cached.toLocaleString('en')} cached), ${props.usage.output.toLocaleString('en')} out`}>
-      <Icon name="spark" class="h-3 w-3" />{compact(props.usage.total)} tokens<Show when={share() !== undefined}><span> · {share()}% of context</span></Show>
+      <Icon name="spark" class="h-3 w-3" />{compact(props.usage.total)} tokens<Show when={share() !== undefined}><span class="max-sm:hidden"> · {share()}% of context</span></Show>
     </span>
   );
 }
