@@ -14,18 +14,19 @@ export interface ComposerProps {
 
 const MAX_ROWS = 10;
 const MAX_IMAGES = 8;
-/** Pictures travel inside the prompt, so a large one would make it slow for everyone. */
-const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
+/** Of all pictures of one message: they travel inside it, and the server takes 16 MiB of text. */
+const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 
 interface Picture {
   name: string;
+  size: number;
   url: string;
 }
 
 function read(file: File): Promise<Picture> {
   return new Promise((done, failed) => {
     const reader = new FileReader();
-    reader.onload = () => done({ name: file.name || 'picture', url: String(reader.result) });
+    reader.onload = () => done({ name: file.name || 'picture', size: file.size, url: String(reader.result) });
     reader.onerror = () => failed(new Error(`The picture ${file.name} could not be read.`));
     reader.readAsDataURL(file);
   });
@@ -58,7 +59,8 @@ export function Composer(props: ComposerProps) {
     setFailure(undefined);
     for (const file of files) {
       if (!file.type.startsWith('image/')) continue;
-      if (file.size > MAX_IMAGE_BYTES) setFailure(`The picture ${file.name} is larger than ${MAX_IMAGE_BYTES / 1024 / 1024} MB.`);
+      const size = pictures().reduce((sum, it) => sum + it.size, file.size);
+      if (size > MAX_IMAGE_BYTES) setFailure(`The pictures of one message can have ${MAX_IMAGE_BYTES / 1024 / 1024} MB together; ${file.name} is too much.`);
       else if (pictures().length >= MAX_IMAGES) setFailure(`At most ${MAX_IMAGES} pictures go with one message.`);
       else {
         try {

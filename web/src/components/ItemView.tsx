@@ -1,9 +1,11 @@
 /** One item of a turn, by its kind; what has no picture of its own is shown as JSON. */
 
-import { createMemo, For, type JSX, Match, Show, Switch } from 'solid-js';
+import { createMemo, createSignal, For, type JSX, Match, Show, Switch } from 'solid-js';
+import { api } from '../lib/api';
+import { blobOf, textOf } from '../lib/blob';
 import { changesOf } from '../lib/diff';
 import { firstWords, splitShell } from '../lib/display';
-import { duration } from '../lib/format';
+import { compact, duration } from '../lib/format';
 import { now } from '../lib/now';
 import type { ItemRow } from '../lib/state';
 import { Changes } from './Diff';
@@ -11,7 +13,7 @@ import { Icon, Spinner, type IconName } from './Icon';
 import { HiddenWarning, JsonBlock, Markdown, Output, Visible } from './Text';
 
 type Loose = Record<string, unknown>;
-const str = (value: unknown): string => (typeof value === 'string' ? value : '');
+const str = textOf;
 const obj = (value: unknown): Loose => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {});
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -123,7 +125,11 @@ function Command(props: { row: ItemRow; asking: boolean }) {
   const body = () => props.row.body;
   const status = () => str(body()['status']);
   const exit = () => (typeof body()['exitCode'] === 'number' ? (body()['exitCode'] as number) : undefined);
-  const output = () => str(body()['aggregatedOutput']) || props.row.live.output || '';
+  const [whole, setWhole] = createSignal<string | undefined>();
+  const [trouble, setTrouble] = createSignal<string | undefined>();
+  const cut = () => (whole() === undefined ? blobOf(body()['aggregatedOutput']) : undefined);
+  const output = () => whole() ?? (str(body()['aggregatedOutput']) || props.row.live.output || '');
+  const fetchWhole = (digest: string) => api.blob(digest).then(setWhole, (error: Error) => setTrouble(error.message));
   const bad = () => props.row.state === 'done' && status() !== 'completed';
   const took = () => (typeof body()['durationMs'] === 'number' ? (body()['durationMs'] as number) : props.row.state === 'open' ? now() - Date.parse(props.row.at) : undefined);
   return (
@@ -140,6 +146,9 @@ function Command(props: { row: ItemRow; asking: boolean }) {
     >
       <Show when={!props.asking}><HiddenWarning texts={[str(body()['command'])]} /></Show>
       <Show when={output()}><Output text={output()} /></Show>
+      <Show when={cut()}>{(blob) => (
+        <p class="text-xs text-muted"><button type="button" class="underline decoration-edge underline-offset-2 hover:text-ink" onClick={() => void fetchWhole(blob().digest)}>Read the whole output ({compact(blob().bytes)} bytes)</button> <Show when={trouble()}>{(words) => <span class="text-bad">{words()}</span>}</Show></p>
+      )}</Show>
     </Line>
   );
 }

@@ -57,5 +57,11 @@ export const api = {
   events: (sessionId: string, after: number, limit: number) => call<EventsPage>('GET', `/sessions/${id(sessionId)}/events?after=${after}&limit=${limit}`),
   asks: () => call<{ asks: AskView[] }>('GET', '/asks?state=pending&scope=all'),
   ask: (requestId: string) => call<AskView>('GET', `/asks/${id(requestId)}`),
+  /** A text that was too long for the log, whole. */
+  blob: async (digest: string): Promise<string> => {
+    const response = await fetch(`${BASE}/blobs/${id(digest)}`, { credentials: 'same-origin' }).catch(() => { throw new Unreachable(); });
+    if (!response.ok) throw new ApiError({ status: response.status, detail: 'Pilothouse could not find the whole text.' });
+    return response.text();
+  },
   answer: (requestId: string, answer: Answer) => call<AskView>('POST', `/asks/${id(requestId)}/answer`, answer),
 };

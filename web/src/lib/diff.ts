@@ -1,5 +1,6 @@
 /** A file change as numbered lines: whole content for added and deleted files, hunks for updates. */
 
+import { textOf } from './blob';
 import type { FileChange } from './types';
 
 export interface DiffLine {
@@ -91,7 +92,7 @@ export function changesOf(value: unknown): FileChange[] {
     return {
       path: String(change['path'] ?? ''),
       kind: String(tagged ? tagged['type'] : kind ?? 'update'),
-      diff: typeof change['diff'] === 'string' ? change['diff'] : '',
+      diff: textOf(change['diff']),
       ...(typeof move === 'string' ? { movePath: move } : {}),
     };
   });

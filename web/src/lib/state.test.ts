@@ -178,6 +178,11 @@ describe('prompts', () => {
     const state = after(prompt('x'), queued, item('itemStarted', 'm', 'agentMessage'), ended({ type: 'completed' }), again, item('itemCompleted', 'm', 'agentMessage'));
     expect(outline(state)).toEqual(['prompt start: x', 'agentMessage m done', 'end 1 completed', 'prompt start: next']);
   });
+  it('a prompt too long for the log is still shown once', () => {
+    const long = 'y'.repeat(70_000);
+    const state = after(prompt(long), item('itemStarted', 'u1', 'userMessage', { content: [{ type: 'text', text: { $blob: 'd', bytes: 70_000, head: 'y'.repeat(2048), tail: 'y'.repeat(2048) } }] }));
+    expect(rows(state)).toHaveLength(1);
+  });
   it('a steer is shown once, with the message that the agent repeats', () => {
     const state = after(prompt('x'), { type: 'steered', turn: 1, prompt: { text: 'also y' }, by: { type: 'human' } }, item('itemStarted', 'u1', 'userMessage', { content: [{ type: 'text', text: 'x' }] }), item('itemStarted', 'u2', 'userMessage', { content: [{ type: 'text', text: 'also y' }] }));
     expect(outline(state)).toEqual(['prompt start: x', 'prompt steer: also y']);

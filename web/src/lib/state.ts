@@ -1,6 +1,7 @@
 /** Folds events into what the console shows; changes the given state and does nothing else. */
 
 import { askFromEvent, requestIdOf, settlementFromEvent } from './asks';
+import { blobOf, textOf } from './blob';
 import type { Actor, AskView, Delta, DeltaKind, Envelope, LogEvent, SessionStatus, SessionView, TurnStatus } from './types';
 
 export interface State {
@@ -163,7 +164,7 @@ function applyToHead(session: SessionView, { seq, at, event }: Envelope): void {
       session.status = 'running';
       if (turn !== undefined) {
         session.turns = Math.max(session.turns, turn);
-        session.lastTurn = { turn, status: 'requested', prompt: promptText(event['prompt']), startedAt: at };
+        session.lastTurn = { turn, status: 'requested', prompt: promptText(event['prompt']), requestedAt: at };
       }
       break;
     case 'turnStarted':
@@ -173,7 +174,7 @@ function applyToHead(session: SessionView, { seq, at, event }: Envelope): void {
     case 'turnEnded': {
       const { status, error } = outcomeOf(event['outcome']);
       session.status = status === 'failed' || status === 'lost' ? 'error' : 'idle';
-      if (session.lastTurn && session.lastTurn.turn === turn) Object.assign(session.lastTurn, { status, error: error ?? null, endedAt: at });
+      if (session.lastTurn && session.lastTurn.turn === turn) Object.assign(session.lastTurn, { status, error: error === undefined ? null : { message: error }, endedAt: at });
       break;
     }
     case 'askRaised':
@@ -340,12 +341,15 @@ function applyItem(log: SessionLog, { at, event }: Envelope): void {
 /** The agent repeats each prompt as an item of its own; one of them is enough. */
 function isPrompt(log: SessionLog, item: string, body: Loose): boolean {
   const content = Array.isArray(body['content']) ? body['content'] : [];
-  const words = content.map((it) => text(obj(it)['text']) ?? '').join('').trim();
+  const parts = content.map((it) => obj(it)['text']);
+  const words = parts.map(textOf).join('').trim();
+  const head = parts.map(blobOf).find(Boolean)?.head;
+  const same = (prompt: string) => (head === undefined ? prompt.trim() === words : prompt.startsWith(head));
   for (let i = log.rows.length - 1; i >= 0; i--) {
     const row = log.rows[i];
     if (row?.type !== 'prompt') continue;
     if (row.item === item) return true;
-    if (row.item === undefined && row.how !== 'queued' && row.text.trim() === words) {
+    if (row.item === undefined && row.how !== 'queued' && same(row.text)) {
       row.item = item;
       return true;
     }
@@ -399,7 +403,7 @@ function applyNote(log: SessionLog, { seq, at, event }: Envelope): void {
       applyPlan(log, body);
       break;
     case 'turn/diff/updated':
-      if (log.turn) log.turn.diff = text(body['diff']) ?? '';
+      if (log.turn) log.turn.diff = textOf(body['diff']);
       break;
     case 'thread/tokenUsage/updated':
       log.usage = usageOf(obj(body['tokenUsage'])) ?? log.usage;

@@ -25,7 +25,11 @@ export interface SessionView {
   effort?: string | null;
   cwd: string;
   threadId?: string | null;
-  caller?: string | null;
+  openedBy?: Actor | null;
+  /** Why no agent could be brought the last time. */
+  agentError?: AgentError | null;
+  agentVersion?: string | null;
+  cancelledReason?: string | null;
   node?: string | null;
   dialect?: string | null;
   turns: number;
@@ -39,9 +43,14 @@ export interface LastTurn {
   status: TurnStatus;
   prompt: string;
   output?: string | null;
-  error?: string | null;
-  startedAt?: string | null;
+  error?: AgentError | null;
+  requestedAt?: string | null;
   endedAt?: string | null;
+}
+
+export interface AgentError {
+  message: string;
+  detail?: Json;
 }
 
 export type AskKind = 'command' | 'fileChange' | 'permissions' | 'user_input' | 'elicitation';

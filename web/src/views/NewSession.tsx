@@ -99,6 +99,7 @@ export function NewSession(props: NewSessionProps) {
           <label class="mb-1 block font-medium" for={`${id}-effort`}>Effort</label>
           <select id={`${id}-effort`} class="input" onChange={(event) => setEffort(event.currentTarget.value)}>
             <option value="">Default</option>
+            <option value="config">as the agent is configured</option>
             <For each={['minimal', 'low', 'medium', 'high', 'xhigh']}>{(it) => <option value={it}>{it}</option>}</For>
           </select>
         </div>

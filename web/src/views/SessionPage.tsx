@@ -5,6 +5,7 @@ import { Composer } from '../components/Composer';
 import { Icon } from '../components/Icon';
 import { sessionTitle, STATUS_WORDS, StatusDot } from '../components/Sidebar';
 import { Timeline } from '../components/Timeline';
+import { actorWords } from '../lib/asks';
 import { plainly } from '../lib/display';
 import { compact } from '../lib/format';
 import type { Submission } from '../lib/live';
@@ -54,6 +55,7 @@ export function SessionPage(props: SessionPageProps) {
               <Show when={log().after > 0}><button type="button" class="btn btn-small mb-3 w-full" onClick={() => { setAtEnd(false); void props.onEarlier(); }}>Show what came before</button></Show>
               <Timeline log={log()} asks={props.asks} submissions={props.submissions} canAnswer={props.canAnswer} onAnswer={props.onAnswer} />
               <Show when={log().rows.length === 0}><p class="py-10 text-center text-muted">Nothing happened here yet.</p></Show>
+              <Show when={props.session?.agentError}>{(error) => <p role="alert" class="mt-3 whitespace-pre-wrap rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad">{plainly(error().message, true)}</p>}</Show>
               <Show when={props.session?.status === 'running'}><p class="mt-3 flex items-center gap-2.5 text-muted" role="status"><span class="pulse ml-1 h-2 w-2 rounded-full bg-accent" />Working</p></Show>
             </>
           )}</Show>
@@ -75,7 +77,7 @@ function Header(props: SessionPageProps) {
     if (!it) return [];
     return ([
       ['Model', it.model], ['Effort', it.effort], ['Asks', it.approvalPolicy], ['Sandbox', it.sandbox], ['Directory', it.cwd],
-      ['Node', it.node], ['Thread', it.threadId], ['Caller', it.caller],
+      ['Node', it.node], ['Thread', it.threadId], ['Opened by', it.openedBy ? actorWords(it.openedBy) : undefined], ['Codex', it.agentVersion],
     ] as [string, string | null | undefined][]).flatMap(([name, value]) => (value ? [[name, value] as const] : []));
   };
   const brief = new Set(['Model', 'Effort', 'Asks', 'Sandbox', 'Directory']);
