@@ -30,13 +30,15 @@
 //!
 //! # Implementations
 //!
-//! [`Memory`] for tests and for what needn't last.
+//! [`Memory`] for tests and for what needn't last; [`Sqlite`] for one machine, and the default.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod fold;
 mod listing;
 mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -49,6 +51,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 pub use crate::memory::{Memory, MemoryWorld};
+#[cfg(feature = "sqlite")]
+pub use crate::sqlite::{Sqlite, SqliteConfig};
 
 /// What every method of a store gives: its result, later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
