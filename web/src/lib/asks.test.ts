@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askFromEvent, decided, heading, offerWords, requestIdOf, settledWords, settlementFromEvent, tidyAsk } from './asks';
+import { askFromEvent, decided, heading, offerWords, requestIdOf, settledWords, settlementFromEvent, tidyAsk, tidySettlement } from './asks';
 import type { AskView } from './types';
 
 const ask = (offers: unknown[]) => tidyAsk({ requestId: 'r', sessionId: 's', kind: 'command', state: 'pending', raisedAt: '', digest: 'd', subject: { type: 'command', command: 'x' }, offers } as AskView);
@@ -46,6 +46,14 @@ describe('settlements', () => {
     [{ type: 'withdrawn' }, 'The agent stopped waiting for an answer'],
     [{ type: 'lost' }, 'Lost: the agent that asked is gone'],
   ])('%j', (how, expected) => expect(settledWords(settlementFromEvent(how, 'now'), false).text).toBe(expected));
+  it('read the same from the log, and nested or flat from the REST interface', () => {
+    const how = { type: 'answered', answer: { type: 'decided', decision: 'accept' }, by: { type: 'human', via: 'console', verified: true }, reason: 'r', bound: true };
+    const expected = settlementFromEvent(how, 't');
+    expect(expected).toEqual({ how: 'answered', at: 't', answer: how.answer, by: how.by, reason: 'r' });
+    expect(tidySettlement({ at: 't', how })).toEqual(expected);
+    expect(tidySettlement(expected)).toEqual(expected);
+    expect(tidySettlement({ at: 't', how: { type: 'withdrawn' } })).toEqual({ how: 'withdrawn', at: 't' });
+  });
   it('say "you" for what this window answered', () => {
     expect(settledWords({ how: 'answered', answer: { type: 'decided', decision: 'accept' }, by: { type: 'human', via: 'console' } }, true)).toEqual({ text: 'Accepted by you', tone: 'yes' });
   });

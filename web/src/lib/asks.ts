@@ -201,7 +201,14 @@ export function askFromEvent(sessionId: string, raw: unknown): AskView | undefin
   });
 }
 
-/** Brings the two spellings of an offer's amendment, nested and flat, to the flat one. */
+/** A settlement as the REST interface gives it: `how` is the log's own object, or a word with the rest beside it. */
+export function tidySettlement(raw: unknown): Settlement {
+  const settlement = (raw ?? {}) as Loose;
+  const at = typeof settlement['at'] === 'string' ? settlement['at'] : '';
+  return typeof settlement['how'] === 'object' ? settlementFromEvent(settlement['how'], at) : settlementFromEvent(settlement, at);
+}
+
+/** Brings the spellings of an offer's amendment and of a settlement, nested and flat, to the flat ones. */
 export function tidyAsk(ask: AskView): AskView {
   const offers = (ask.offers ?? []).map((it): Offer => {
     const nested = (it as Offer & { amendment?: { execpolicyAmendment?: string[]; network?: { action: string; host: string } } | null }).amendment;
@@ -214,7 +221,7 @@ export function tidyAsk(ask: AskView): AskView {
       ...(network ? { networkPolicyAmendment: network } : {}),
     };
   });
-  return { ...ask, offers };
+  return { ...ask, offers, ...(ask.settlement ? { settlement: tidySettlement(ask.settlement) } : {}) };
 }
 
 /** A settlement as the log records it (`type`), in the form that the REST interface gives (`how`). */

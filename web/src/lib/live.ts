@@ -3,7 +3,7 @@
 import { batch, createSignal } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
 import { ApiError, api } from './api';
-import { tidyAsk } from './asks';
+import { tidyAsk, tidySettlement } from './asks';
 import { openFeed, type Feed } from './feed';
 import type { FeedMessage, FeedStatus } from './feedStream';
 import { applyDelta, applyEvent, applyHistory, applyLive, emptyLog, emptyState, type State } from './state';
@@ -235,7 +235,7 @@ export function createLive() {
       if (code === 'ALREADY_SETTLED') {
         const settlement = (error as ApiError).problem.settlement;
         setSubmissions(produce((it: Record<string, Submission>) => delete it[requestId]));
-        if (settlement) setState('asks', requestId, (it) => ({ ...it, state: 'settled', settlement }));
+        if (settlement) setState('asks', requestId, (it) => ({ ...it, state: 'settled', settlement: tidySettlement(settlement) }));
         else await refetchAsk(requestId);
         return;
       }
