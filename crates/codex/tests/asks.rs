@@ -478,7 +478,12 @@ fn ask(version: &str, before: &[Value], method: &str, params: &Value) -> Request
 fn lines(outputs: Vec<Output>) -> Vec<Value> {
     let line = |it| match it {
         Output::Line(line) => serde_json::from_str(&line).unwrap(),
-        other => panic!("{other:?}"),
+        other @ (Output::Said(..)
+        | Output::Up { .. }
+        | Output::Answered { .. }
+        | Output::Broken { .. }) => {
+            panic!("{other:?}")
+        }
     };
     outputs.into_iter().map(line).collect()
 }

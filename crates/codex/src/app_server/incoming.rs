@@ -175,7 +175,9 @@ impl Peer {
         }
         match self.place(&method, &params) {
             Place::Known { tag, thread, agent: None } => {
-                let mut outputs = self.join_turn(tag, &params);
+                // Other notifications may name a turn that is long over.
+                let is_of_turn = method.starts_with("item/") || method.starts_with("turn/");
+                let mut outputs = if is_of_turn { self.join_turn(tag, &params) } else { vec![] };
                 outputs.extend(self.on_own(now, tag, &thread, &method, params));
                 outputs
             }

@@ -1,7 +1,7 @@
 //! What sessions want of Codex, as requests and answers.
 
 use jiff::Timestamp;
-use pilothouse_core::{AgentError, Answer, Decision, FromAgent, Management, Prompt};
+use pilothouse_core::{AgentError, Answer, Attach, Decision, FromAgent, Management, Prompt};
 use serde_json::{Value, json};
 
 use super::{
@@ -145,6 +145,7 @@ impl Peer {
         thread: &str,
         turn: Option<&str>,
     ) -> Vec<Output> {
+        self.leaving.insert(thread.to_owned());
         let Some(turn) = turn else {
             return self.leave_on(now, thread, LeaveStep::Interrupted);
         };
@@ -160,19 +161,37 @@ impl Peer {
         thread: &str,
         done: LeaveStep,
     ) -> Vec<Output> {
-        // The session came back meanwhile, or is about to.
-        if self.is_taken(thread) {
-            return vec![];
+        let version = self.version();
+        let purpose = |step| Purpose::Leave { thread: thread.to_owned(), step };
+        match done {
+            LeaveStep::Interrupted if version.has(Feature::CleanTerminals) => {
+                self.clean(now, thread, purpose(LeaveStep::Cleaned))
+            }
+            LeaveStep::Interrupted | LeaveStep::Cleaned if version.has(Feature::Unsubscribe) => {
+                let params = json!({"threadId": thread});
+                let purpose = purpose(LeaveStep::Unsubscribed);
+                self.submit(now, Outgoing::new(purpose, "thread/unsubscribe", params))
+            }
+            LeaveStep::Interrupted | LeaveStep::Cleaned | LeaveStep::Unsubscribed => {
+                self.on_left(now, thread)
+            }
         }
-        if done == LeaveStep::Interrupted && self.version().has(Feature::CleanTerminals) {
-            let purpose = Purpose::Leave { thread: thread.to_owned(), step: LeaveStep::Cleaned };
-            return self.clean(now, thread, purpose);
-        }
-        if !self.version().has(Feature::Unsubscribe) {
-            return vec![];
-        }
-        let params = json!({"threadId": thread});
-        self.submit(now, Outgoing::new(Purpose::Quiet, "thread/unsubscribe", params))
+    }
+
+    /// The thread has gone; who waits to resume it may do so.
+    fn on_left(&mut self, now: Timestamp, thread: &str) -> Vec<Output> {
+        self.leaving.remove(thread);
+        let version = self.version();
+        let is_for = |how: &Attach| match how {
+            Attach::Resume { thread: it } => it == thread,
+            Attach::Start | Attach::Fork { .. } => false,
+        };
+        let (ready, early): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.early).into_iter().partition(|(_, _, how, _)| is_for(how));
+        self.early = early;
+        let bring =
+            |(tag, seat, how, spec): (_, _, _, _)| self.bring(now, version, tag, seat, &how, &spec);
+        ready.into_iter().flat_map(bring).collect()
     }
 
     /// The number and thread of a session that has one.

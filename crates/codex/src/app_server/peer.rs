@@ -1,6 +1,6 @@
 //! Our end of one `codex app-server`: who is here, and what happens from outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use pilothouse_core::{AgentError, Attach, FromAgent, Spec, ToAgent};
@@ -34,7 +34,10 @@ pub struct Peer {
     pub(super) requests: Requests,
     pub(super) n_seats: u64,
     pub(super) seats: BTreeMap<Tag, Seat>,
+    /// Attachments that wait for the handshake, or for their thread to have gone.
     pub(super) early: Vec<(Tag, u64, Attach, Spec)>,
+    /// Threads on their way out.
+    pub(super) leaving: BTreeSet<String>,
     pub(super) threads: BTreeMap<String, Tag>,
     pub(super) gone: Vec<String>,
     pub(super) strangers: Strangers,
@@ -66,6 +69,7 @@ impl Peer {
             n_seats: 0,
             seats: BTreeMap::new(),
             early: vec![],
+            leaving: BTreeSet::new(),
             threads: BTreeMap::new(),
             gone: vec![],
             strangers: Strangers::default(),
@@ -109,6 +113,11 @@ impl Peer {
         match self.phase {
             Phase::Over => outputs.push(not_ready(tag, "its process is gone")),
             Phase::New => {
+                self.seats.insert(tag, Seat::new(seat, awaits, spec));
+                self.early.push((tag, seat, how.clone(), spec.clone()));
+            }
+            // What is left of its last session would be taken for this one's.
+            Phase::Up(_) if awaits.as_ref().is_some_and(|it| self.leaving.contains(it)) => {
                 self.seats.insert(tag, Seat::new(seat, awaits, spec));
                 self.early.push((tag, seat, how.clone(), spec.clone()));
             }
@@ -247,6 +256,7 @@ impl Peer {
             }
         }
         self.early.clear();
+        self.leaving.clear();
         if tell_attaching {
             let attaching: Vec<_> = self
                 .seats

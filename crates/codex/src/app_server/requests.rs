@@ -52,6 +52,8 @@ pub(crate) enum LeaveStep {
     Interrupted,
     /// Its commands were told to stop.
     Cleaned,
+    /// We hear of it no more, and Codex puts it away.
+    Unsubscribed,
 }
 
 /// A request of ours.

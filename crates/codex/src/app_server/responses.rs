@@ -71,6 +71,8 @@ impl Peer {
                 Some(it) if it.number == seat && it.turn.is_none() => {
                     vec![Output::Said(tag, FromAgent::TurnRefused { error })]
                 }
+                // The agent began a turn of its own at the same moment.
+                Some(it) if it.number == seat => vec![failure(tag, outgoing.method, error)],
                 Some(_) | None => vec![],
             },
             Purpose::Interrupt { thread } => self.clean(now, &thread, Purpose::Quiet),
@@ -79,9 +81,7 @@ impl Peer {
                 if self.seats.get(&tag).is_none_or(|it| it.number != seat) {
                     return vec![];
                 }
-                let AgentError { message, detail } = error;
-                let body = json!({"error": {"message": message, "detail": detail}});
-                vec![Output::Said(tag, FromAgent::Notes { method: outgoing.method, body })]
+                vec![failure(tag, outgoing.method, error)]
             }
             Purpose::Quiet => vec![],
             Purpose::Raw(id) => vec![Output::Answered { id, result: Err(error) }],
@@ -204,6 +204,13 @@ impl Peer {
         let started = text(result, &["turn", "id"]).and_then(|it| seat.start_turn(it));
         started.into_iter().map(|it| Output::Said(tag, it)).collect()
     }
+}
+
+/// A failure of which nothing but a note comes.
+fn failure(tag: Tag, method: String, error: AgentError) -> Output {
+    let AgentError { message, detail } = error;
+    let body = json!({"error": {"message": message, "detail": detail}});
+    Output::Said(tag, FromAgent::Notes { method, body })
 }
 
 /// Codex is still putting the thread away that we want back.

@@ -167,7 +167,7 @@ impl Client {
                 true
             }
             Err(refusal) => {
-                self.log.push_str(&format!("{} refused: {refusal}\n", lines::head(self.now, tag)));
+                self.note_down(tag, &format!("refused: {refusal}"));
                 false
             }
         }
@@ -222,7 +222,7 @@ impl Client {
                     let mark = Some((tag, item));
                     if self.last_delta != mark {
                         let (_, item) = mark.as_ref().unwrap();
-                        self.log.push_str(&format!("{}   … {item}\n", lines::head(self.now, tag)));
+                        self.note_down(tag, &format!("  … {item}"));
                         self.last_delta = mark;
                     }
                 }
@@ -234,18 +234,22 @@ impl Client {
                     let step = session.on_agent(&moment, message);
                     self.take(tag, &step, None);
                 }
-                Output::Broken { cause } => self.log.push_str(&format!("Broken: {cause}\n")),
+                Output::Broken { cause } => self.log.push_str(&["Broken: ", &cause, "\n"].concat()),
                 Output::Up { .. } | Output::Answered { .. } => {}
             }
         }
     }
 
+    fn note_down(&mut self, tag: Tag, text: &str) {
+        self.log.extend([&lines::head(self.now, tag), " ", text, "\n"]);
+    }
+
     fn record(&mut self, tag: Tag, step: &Step) {
-        let session = &mut self.sessions[usize::try_from(tag.0).unwrap()];
+        let (session, log) = (&mut self.sessions[usize::try_from(tag.0).unwrap()], &mut self.log);
         for event in &step.record {
             let envelope =
                 Envelope { seq: session.seq().next(), at: self.now, event: event.clone() };
-            self.log.push_str(&format!("{} {}\n", lines::head(self.now, tag), lines::event(event)));
+            log.extend([lines::head(self.now, tag), " ".into(), lines::event(event), "\n".into()]);
             session.apply(&envelope);
         }
     }
@@ -253,11 +257,7 @@ impl Client {
     fn take(&mut self, tag: Tag, step: &Step, cause: Option<&Value>) {
         self.record(tag, step);
         for effect in &step.then {
-            self.log.push_str(&format!(
-                "{}     → {}\n",
-                lines::head(self.now, tag),
-                lines::effect(effect)
-            ));
+            self.note_down(tag, &format!("    → {}", lines::effect(effect)));
             let outputs = match effect {
                 Effect::Tell(message) => self.peer.tell(self.now, tag, message.clone()),
                 Effect::Attach(how) => {

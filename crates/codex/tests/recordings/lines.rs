@@ -48,7 +48,9 @@ pub(crate) fn event(event: &Event) -> String {
         ),
         Event::AskSettled { ask, how } => match how {
             Settled::Answered { answer: given, .. } => format!("AskSettled {} {}", ask.0, answer(given)),
-            other => format!("AskSettled {} {other:?}", ask.0),
+            Settled::Expired { .. } | Settled::Withdrawn | Settled::Lost => {
+                format!("AskSettled {} {how:?}", ask.0)
+            },
         },
         Event::TurnEnded { turn, outcome, report } => {
             let outcome = match outcome {
@@ -123,24 +125,16 @@ fn short(text: &str) -> String {
 
 /// What an item says, as far as it says it in words.
 fn gist(body: &Value) -> String {
-    let mut res = String::new();
-    if let Some(status) = body["status"].as_str() {
-        res += &format!(" {status}");
-    }
-    if let Some(code) = body["exitCode"].as_i64() {
-        res += &format!(" exit={code}");
-    }
-    let text = body["text"].as_str().or(body["tool"].as_str()).filter(|it| !it.is_empty());
-    if let Some(text) = text {
-        res += &format!(" {}", short(text));
-    }
-    if let Some(command) = body["command"].as_str() {
-        res += &format!(" `{}`", shell_line(command).as_deref().unwrap_or(command));
-    }
-    for change in body["changes"].as_array().into_iter().flatten() {
-        res += &format!(" {}", change["path"].as_str().unwrap_or_default());
-    }
-    res
+    let status = body["status"].as_str().map(ToOwned::to_owned);
+    let code = body["exitCode"].as_i64().map(|it| format!("exit={it}"));
+    let text =
+        body["text"].as_str().or(body["tool"].as_str()).filter(|it| !it.is_empty()).map(short);
+    let command = body["command"].as_str();
+    let command = command.map(|it| format!("`{}`", shell_line(it).as_deref().unwrap_or(it)));
+    let changes = body["changes"].as_array().into_iter().flatten();
+    let paths = changes.map(|it| it["path"].as_str().unwrap_or_default().to_owned());
+    let parts = [status, code, text, command].into_iter().flatten().chain(paths);
+    parts.flat_map(|it| [" ".to_owned(), it]).collect()
 }
 
 fn subject(subject: &Subject) -> String {
