@@ -1,0 +1,404 @@
+//! What MCP clients see: the tools that start, watch and answer sessions.
+//!
+//! The translation between codex-mcp's names and ours is here and nowhere else. In reading order:
+//! [`serve_stdio`] and [`Server`]; `tools`, what clients list; `arguments` and `problem`, what they
+//! send and what they get when it cannot be done; `start`, `session` and `check`, the tools; then
+//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`).
+
+mod actions;
+mod answers;
+mod arguments;
+mod bounds;
+mod check;
+mod events;
+mod lines;
+mod output;
+mod problem;
+mod readers;
+mod resources;
+mod session;
+mod start;
+mod tools;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use pilothouse::Broker;
+use pilothouse_core::{Actor, Answerers, SessionId};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+        Implementation, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, Tool,
+    },
+    service::{RequestContext, ServerInitializeError},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    arguments::Arguments,
+    lines::Lines,
+    problem::{Code, Problem},
+    readers::Readers,
+};
+
+/// No call stays open for longer: clients give up after 60 s.
+const MAX_WAIT: Duration = Duration::from_secs(45);
+/// How often a call that waits says that it is alive.
+const PROGRESS_EVERY: Duration = Duration::from_secs(8);
+/// How long calls that are under way may take when the client has said all it had to say.
+const LAST_CALLS: Duration = Duration::from_millis(500);
+/// How long their answers may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long everything that was started may take to go.
+const LEAVE: Duration = Duration::from_millis(1_500);
+/// The first version whose clients know structured results.
+const STRUCTURED_SINCE: &str = "2025-06-18";
+/// How long clients may keep the list of tools, which never changes, in milliseconds.
+const TOOLS_TTL: u64 = 3_600_000;
+
+/// What a server is to know before anything is looked at.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where relative paths begin, and where sessions work that name no directory.
+    pub cwd: PathBuf,
+    /// The effort of sessions that name none; nothing leaves it to Codex's own configuration.
+    pub default_effort: Option<String>,
+    /// Who may answer what the sessions of this caller ask.
+    pub answerers: Answerers,
+    /// The caller's name; nothing mints one.
+    pub caller: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            default_effort: Some("low".to_owned()),
+            answerers: Answerers::default(),
+            caller: None,
+        }
+    }
+}
+
+type Opening = Pin<Box<dyn Future<Output = anyhow::Result<Broker>> + Send>>;
+
+/// One caller's view of a broker, as MCP tools and resources.
+///
+/// The broker is opened at the first call that needs it, so that a client which only asks what
+/// there is leaves no trace.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    caller: Actor,
+    open: Box<dyn Fn() -> Opening + Send + Sync>,
+    broker: OnceCell<Broker>,
+    readers: Mutex<Readers>,
+    leaving: CancellationToken,
+    tools: Vec<Tool>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("caller", &self.shared.caller).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server for one caller; `open` is called when the broker is first needed, and again if it
+    /// could not be opened.
+    pub fn new<F, O>(options: Options, open: F) -> Self
+    where
+        F: Fn() -> O + Send + Sync + 'static,
+        O: Future<Output = anyhow::Result<Broker>> + Send + 'static,
+    {
+        let id = options.caller.clone().unwrap_or_else(|| {
+            let name = uuid::Uuid::new_v4().simple().to_string();
+            format!("mcp-{}", &name[..12])
+        });
+        let shared = Shared {
+            options,
+            caller: Actor::Caller { id },
+            open: Box::new(move || Box::pin(open())),
+            broker: OnceCell::new(),
+            readers: Mutex::default(),
+            leaving: CancellationToken::new(),
+            tools: tools::all(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+/// Serves one client over standard input and output, until it closes them or a signal comes. All
+/// that was started is gone when this returns.
+pub async fn serve_stdio<F, O>(options: Options, open: F) -> anyhow::Result<()>
+where
+    F: Fn() -> O + Send + Sync + 'static,
+    O: Future<Output = anyhow::Result<Broker>> + Send + 'static,
+{
+    let server = Server::new(options, open);
+    let over = CancellationToken::new();
+    let stop = CancellationToken::new();
+    let (read, write) = rmcp::transport::stdio_pipes();
+    let lines = Lines::new(read, write, over.clone());
+    let serving = serve(server.clone(), lines, stop.clone());
+    tokio::pin!(serving);
+    let mut outcome = None;
+    tokio::select! {
+        res = &mut serving => outcome = Some(res),
+        () = over.cancelled() => {}
+        res = signalled() => res?,
+    }
+    let signal = !over.is_cancelled();
+    // What was asked before the end of input is still answered, if that takes no time.
+    if outcome.is_none() && !signal {
+        outcome = tokio::time::timeout(LAST_CALLS, &mut serving).await.ok();
+    }
+    server.shared.leaving.cancel();
+    if let Some(broker) = server.shared.broker.get()
+        && tokio::time::timeout(LEAVE, broker.stop()).await.is_err()
+    {
+        tracing::warn!("not everything was gone in time");
+    }
+    if outcome.is_none() {
+        stop.cancel();
+        outcome = tokio::time::timeout(LAST_WORDS, &mut serving).await.ok();
+    }
+    outcome.unwrap_or(Ok(()))
+}
+
+async fn serve<R>(server: Server, lines: Lines<R>, stop: CancellationToken) -> anyhow::Result<()>
+where
+    R: tokio::io::AsyncRead + Send + Unpin + 'static,
+{
+    match rmcp::service::serve_server_with_ct(server, lines, stop).await {
+        Ok(running) => {
+            let reason = running.waiting().await?;
+            tracing::debug!(?reason, "client served");
+            Ok(())
+        }
+        // A client that only wanted to know whether we are there.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Until someone wants this process to go.
+async fn signalled() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+impl Shared {
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One call under way.
+pub(crate) struct Call<'a> {
+    server: &'a Shared,
+    context: &'a RequestContext<RoleServer>,
+}
+
+impl Call<'_> {
+    async fn broker(&self) -> Result<&Broker, Problem> {
+        let broker = self.server.broker.get_or_try_init(|| (self.server.open)()).await;
+        broker.map_err(|error| {
+            Problem::new(Code::Internal, format!("Pilothouse could not open its store: {error:#}"))
+        })
+    }
+
+    fn session_id(arguments: &mut Arguments) -> Result<SessionId, Problem> {
+        let text = arguments.required("sessionId")?;
+        text.parse().map_err(|_| {
+            let text: String = text.chars().take(80).collect();
+            Problem::new(Code::SessionNotFound, format!("there is no session {text:?}"))
+                .hint("List the sessions with codex_session.")
+        })
+    }
+
+    /// Where a person finds the console, if one is open anywhere.
+    async fn console(&self, broker: &Broker) -> Option<String> {
+        let nodes = broker.nodes().await.ok()?;
+        nodes.into_iter().filter(|it| it.alive).find_map(|it| it.presence.console)
+    }
+
+    /// Waits for something, and says so now and then to a client that wants to know. Nothing if the
+    /// client takes its call back, or this process is leaving.
+    async fn patiently<T>(&self, something: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(something);
+        let mut progress = tokio::time::interval(PROGRESS_EVERY);
+        progress.reset();
+        let mut n_ticks = 0.0;
+        loop {
+            tokio::select! {
+                res = &mut something => return Some(res),
+                () = self.context.ct.cancelled() => return None,
+                () = self.server.leaving.cancelled() => return None,
+                _ = progress.tick() => {}
+            }
+            n_ticks += 1.0;
+            if let Some(token) = self.context.meta.get_progress_token() {
+                let note = ProgressNotificationParam::new(token, n_ticks)
+                    .with_message("waiting for Codex");
+                if let Err(error) = self.context.peer.notify_progress(note).await {
+                    tracing::debug!(%error, "could not report progress");
+                }
+            }
+        }
+    }
+}
+
+/// What a call came to.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    /// For programs.
+    pub(crate) fields: Map<String, Value>,
+    /// For models, many of which are shown nothing else.
+    pub(crate) text: String,
+}
+
+impl Reply {
+    fn size(&self) -> usize {
+        self.text.len()
+            + self.fields.iter().map(|(name, it)| name.len() + 4 + bounds::size(it)).sum::<usize>()
+    }
+
+    fn warn(mut self, warnings: Vec<String>) -> Self {
+        for warning in warnings {
+            self.text.push('\n');
+            self.text.push_str(&warning);
+            self.warn_once(warning);
+        }
+        self
+    }
+
+    /// A warning whose words the text has already.
+    fn warn_once(&mut self, warning: String) {
+        let warnings = self.fields.entry("compatWarnings").or_insert_with(|| Value::Array(vec![]));
+        if let Value::Array(warnings) = warnings {
+            warnings.push(warning.into());
+        }
+    }
+
+    fn into_result(self, structured: bool) -> CallToolResult {
+        let Self { fields, text } = self;
+        let value = Value::Object(fields);
+        let text = if structured { text } else { value.to_string() };
+        let mut res = CallToolResult::success(vec![ContentBlock::text(text)]);
+        res.structured_content = Some(value);
+        res
+    }
+}
+
+/// A unit variant as it is written.
+pub(crate) fn word(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(
+                Implementation::new("pilothouse", env!("CARGO_PKG_VERSION"))
+                    .with_title("Pilothouse"),
+            )
+            .with_instructions(
+                "Runs Codex sessions. Start one with codex, then long-poll codex_check (waitMs) \
+                 and answer its actions; the result comes once per turn.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.shared.tools.clone())
+            .with_ttl_ms(TOOLS_TTL)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.shared.tools.iter().find(|it| it.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Arguments::new(request.arguments.unwrap_or_default());
+        let call = Call { server: &self.shared, context: &context };
+        let reply = match request.name.as_ref() {
+            "codex" => call.start(arguments).await,
+            "codex_reply" => call.reply(arguments).await,
+            "codex_session" => call.manage(arguments).await,
+            "codex_check" => call.check(arguments).await,
+            other => {
+                let names: Vec<_> = self.shared.tools.iter().map(|it| it.name.as_ref()).collect();
+                let problem = format!("there is no tool {other}; there are {}", names.join(", "));
+                return Err(ErrorData::invalid_params(problem, None));
+            }
+        };
+        let version = context.protocol_version();
+        let structured = version.is_none_or(|it| it.as_str() >= STRUCTURED_SINCE);
+        let result = match reply {
+            Ok(reply) => reply.into_result(structured),
+            Err(problem) => {
+                tracing::debug!(tool = %request.name, code = problem.code.name(), "refused");
+                problem.into_result()
+            }
+        };
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::all()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let call = Call { server: &self.shared, context: &context };
+        call.resource(&request.uri).await.map(Into::into)
+    }
+}

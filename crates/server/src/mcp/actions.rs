@@ -1,0 +1,147 @@
+//! Pending asks as `codex_check` tells them: all that must be known before answering.
+
+use pilothouse_core::{AskKind, AskView, Subject, decision_name};
+use serde_json::{Map, Value, json};
+
+use super::events::{Mode, summary_of_change};
+
+/// What the agent's own object says a second time, or nobody answers by.
+const SAID_ELSEWHERE: [&str; 9] = [
+    "threadId",
+    "turnId",
+    "itemId",
+    "reason",
+    "startedAtMs",
+    "availableDecisions",
+    "commandActions",
+    "proposedExecpolicyAmendment",
+    "proposedNetworkPolicyAmendments",
+];
+/// Bytes of a diff that stand in the text; all of it is in the structured content.
+const MAX_DIFF_IN_TEXT: usize = 1_500;
+
+/// An ask as an action.
+pub(crate) fn action(ask: &AskView, mode: Mode, console: Option<&str>) -> Value {
+    let kind = match ask.kind {
+        AskKind::Command | AskKind::FileChange | AskKind::Permissions => "approval",
+        AskKind::Question => "user_input",
+        AskKind::Elicitation => "elicitation",
+    };
+    let mut res = Map::new();
+    let mut say = |name: &str, value: Value| {
+        if !value.is_null() {
+            res.insert(name.to_owned(), value);
+        }
+    };
+    say("type", kind.into());
+    say("requestId", ask.request_id.to_string().into());
+    say("kind", json!(ask.kind));
+    say("itemId", json!(ask.item_id));
+    say("reason", json!(ask.reason));
+    say("createdAt", ask.raised_at.to_string().into());
+    say("expiresAt", json!(ask.expires_at.map(|it| it.to_string())));
+    say("digest", ask.digest.clone().into());
+    say("console", json!(console));
+    say("agent", json!(ask.agent));
+    for name in ["approvalId", "commandActions"] {
+        say(name, ask.params.get(name).cloned().unwrap_or_default());
+    }
+    let mut decisions: Vec<_> = ask.offers.iter().map(|it| decision_name(it.decision)).collect();
+    decisions.dedup();
+    say("availableDecisions", json!(decisions));
+    let execpolicy = ask.offers.iter().find_map(|it| it.execpolicy_amendment.as_ref());
+    say("proposedExecpolicyAmendment", json!(execpolicy));
+    let hosts: Vec<_> =
+        ask.offers.iter().filter_map(|it| it.network_policy_amendment.as_ref()).collect();
+    if !hosts.is_empty() {
+        say("proposedNetworkPolicyAmendments", json!(hosts));
+    }
+    if let Subject::FileChange { changes, .. } = &ask.subject {
+        say("paths", changes.iter().map(|it| it.path.as_str()).collect());
+        say("diff", diff(ask).into());
+    }
+    say("params", params(ask, mode));
+    Value::Object(res)
+}
+
+fn params(ask: &AskView, mode: Mode) -> Value {
+    match (&ask.params, mode) {
+        (Value::Object(params), Mode::Minimal | Mode::Compact) => {
+            let mut params = params.clone();
+            params
+                .retain(|name, value| !value.is_null() && !SAID_ELSEWHERE.contains(&name.as_str()));
+            Value::Object(params)
+        }
+        (Value::Object(_), Mode::Full) => ask.params.clone(),
+        (Value::Null, _) => json!({}),
+        (other, _) => json!({ "value": other }),
+    }
+}
+
+/// All changes as one text.
+fn diff(ask: &AskView) -> String {
+    let Subject::FileChange { changes, .. } = &ask.subject else { return String::new() };
+    let files = changes.iter().map(|it| {
+        let to = it.move_path.as_ref().map(|it| format!(" -> {it}")).unwrap_or_default();
+        let body = match it.kind.as_str() {
+            "add" => signed("+", &it.diff),
+            "delete" => signed("-", &it.diff),
+            _ => it.diff.clone(),
+        };
+        format!("{} {}{to}\n{}", it.kind, it.path, body.trim_end_matches('\n'))
+    });
+    files.collect::<Vec<_>>().join("\n")
+}
+
+fn signed(sign: &str, content: &str) -> String {
+    content.lines().flat_map(|it| [sign, it, "\n"]).collect()
+}
+
+/// An ask in a line or a few, for a model that is shown the text only.
+pub(crate) fn line(ask: &AskView) -> String {
+    let about = match &ask.subject {
+        Subject::Command { command, cwd, write_stdin, host } => match (host, write_stdin) {
+            (Some(host), _) => format!("reach {host} for `{command}`"),
+            (None, true) => format!("type into a terminal in {cwd}: {command}"),
+            (None, false) => format!("run `{command}` in {cwd}"),
+        },
+        Subject::FileChange { changes, grant_root } => {
+            let files = changes.iter().map(|it| summary_of_change(&it.path, &it.kind, &it.diff));
+            let files = files.collect::<Vec<_>>().join(", ");
+            let root =
+                grant_root.as_ref().map(|it| format!(" and write below {it}")).unwrap_or_default();
+            let diff = diff(ask);
+            let diff = super::bounds::cut(&diff, MAX_DIFF_IN_TEXT).unwrap_or(diff);
+            format!("change {files}{root}\n{diff}\n ")
+        }
+        Subject::Permissions { permissions, .. } => format!("have permissions {permissions}"),
+        Subject::Question { questions } => {
+            let each = questions.iter().map(|it| {
+                let options = it.options.iter().flatten().map(|it| it.label.as_str());
+                let options = options.collect::<Vec<_>>().join("|");
+                format!("{}: {} [{options}]", it.id, it.question)
+            });
+            each.collect::<Vec<_>>().join("; ")
+        }
+        Subject::Form { server, message, schema } => {
+            let fields = schema.get("properties").and_then(Value::as_object);
+            let fields: Vec<_> =
+                fields.into_iter().flat_map(|it| it.keys().map(String::as_str)).collect();
+            format!("form of {server}: {message} [{}]", fields.join(", "))
+        }
+        Subject::Url { server, message, url } => format!("open {url} for {server}: {message}"),
+        Subject::Tool { server, tool, message, params: _ } => {
+            format!("call {tool} of {server}: {message}")
+        }
+    };
+    let mut decisions: Vec<_> = ask.offers.iter().map(|it| decision_name(it.decision)).collect();
+    decisions.dedup();
+    let how = match ask.kind {
+        AskKind::Question => "answers".to_owned(),
+        AskKind::Command | AskKind::FileChange | AskKind::Permissions | AskKind::Elicitation => {
+            decisions.join("|")
+        }
+    };
+    let reason = ask.reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{}: {about}{reason} -> {how}", ask.request_id)
+}

@@ -1,0 +1,160 @@
+//! What a client can read about this server: facts as they are now, and short guides.
+
+use std::fmt::Write as _;
+
+use pilothouse_store::SessionFilter;
+use rmcp::{
+    ErrorData,
+    model::{ReadResourceResult, Resource, ResourceContents},
+};
+use serde_json::{Value, json};
+
+use super::{Call, MAX_WAIT, problem::Code};
+
+/// Both names are understood; the first is listed for those who come from codex-mcp.
+const PREFIXES: [&str; 2] = ["codex-mcp:///", "pilothouse:///"];
+
+const NAMES: [(&str, &str, &str); 6] = [
+    ("server-info", "application/json", "Versions, modes and active sessions"),
+    ("compat-report", "application/json", "What works as in codex-mcp, and what differs here"),
+    ("config", "text/markdown", "Parameters and defaults"),
+    ("gotchas", "text/markdown", "What surprises"),
+    ("quickstart", "text/markdown", "A session from start to result"),
+    ("errors", "text/markdown", "Error codes and what to do"),
+];
+
+/// Most sessions that are counted.
+const MAX_COUNTED: usize = 100;
+
+/// What can be read.
+pub(crate) fn all() -> Vec<Resource> {
+    let each = PREFIXES.iter().flat_map(|prefix| NAMES.iter().map(move |it| (prefix, it)));
+    each.map(|(prefix, (name, mime, about))| {
+        Resource::new(format!("{prefix}{name}"), *name)
+            .with_description(*about)
+            .with_mime_type(*mime)
+    })
+    .collect()
+}
+
+impl Call<'_> {
+    pub(crate) async fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let name = PREFIXES.iter().find_map(|it| uri.strip_prefix(it)).unwrap_or_default();
+        let text = match name {
+            "server-info" => self.server_info().await.to_string(),
+            "compat-report" => self.compat_report().await.to_string(),
+            "config" => config(self.server.options.default_effort.as_deref()),
+            "gotchas" => GOTCHAS.to_owned(),
+            "quickstart" => QUICKSTART.to_owned(),
+            "errors" => errors(),
+            _ => {
+                let problem = format!("there is no resource {uri}");
+                return Err(ErrorData::resource_not_found(problem, None));
+            }
+        };
+        let mime = NAMES.iter().find(|it| it.0 == name).map_or("text/plain", |it| it.1);
+        Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(mime)]))
+    }
+
+    async fn server_info(&self) -> Value {
+        let (codex, problem) = self.codex().await;
+        let mut active = Value::Null;
+        if let Some(broker) = self.server.broker.get() {
+            let opened_by = Some(self.server.caller.clone());
+            let filter = SessionFilter { opened_by, ..SessionFilter::default() };
+            if let Ok(listing) = broker.sessions(filter, MAX_COUNTED, None).await {
+                active = listing.rows.iter().filter(|it| it.cancelled_at.is_none()).count().into();
+            }
+        }
+        json!({
+            "name": "pilothouse",
+            "version": env!("CARGO_PKG_VERSION"),
+            "codexPath": codex,
+            "codexProblem": problem,
+            "clientMode": "app-server",
+            "platform": std::env::consts::OS,
+            "arch": std::env::consts::ARCH,
+            "activeSessions": active,
+            "approvalPolicies": ["untrusted", "on-failure", "on-request", "never"],
+            "sandboxModes": ["read-only", "workspace-write", "danger-full-access"],
+            "decisions": super::answers::DECISIONS.map(|(name, _)| name),
+            "maxWaitMs": u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    async fn compat_report(&self) -> Value {
+        let (codex, problem) = self.codex().await;
+        let mismatches: Vec<_> = problem.into_iter().collect();
+        json!({
+            "features": {
+                "respondPermission": true,
+                "respondUserInput": true,
+                "respondElicitation": true,
+                "interrupt": true,
+                "fork": true,
+                "responseModes": true,
+                "pollOptions": true,
+                "maxBytes": true,
+                "longPoll": true,
+                "diskResume": true,
+                "dynamicTools": false,
+            },
+            "codexPath": codex,
+            "detectedMismatches": mismatches,
+        })
+    }
+
+    /// Where Codex is, or why not. Looking for it opens nothing but the broker.
+    async fn codex(&self) -> (Option<String>, Option<String>) {
+        let broker = match self.broker().await {
+            Ok(broker) => broker,
+            Err(problem) => return (None, Some(problem.message)),
+        };
+        match broker.locate_agent().await {
+            Ok(located) => (Some(located.path.display().to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        }
+    }
+}
+
+fn config(effort: Option<&str>) -> String {
+    let effort = effort.unwrap_or("whatever Codex is configured with");
+    format!(
+        "# Parameters\n\n\
+         - `approvalPolicy`, `sandbox`: required, sent to Codex with each thread.\n\
+         - `effort`: {effort} if not given; `config` leaves it to Codex's own configuration.\n\
+         - `cwd`: relative to {{server's directory}}; must exist.\n\
+         - `advanced.config`: any nested JSON, as in Codex's config.toml.\n\
+         - `advanced.approvalTimeoutMs`: without it a request waits for a person where one can \
+         answer, else 60 s; `0` waits for ever.\n\
+         - `wait` (codex, codex_reply) and `waitMs` (codex_check): at most {} ms.\n",
+        MAX_WAIT.as_millis()
+    )
+}
+
+fn errors() -> String {
+    let mut res = "# Errors\n\nA failed call reads `Error [CODE]: message`.\n\n".to_owned();
+    for (code, what) in Code::ALL {
+        // Writing to a string cannot fail.
+        writeln!(res, "- `{}`: {what}", code.name()).ok();
+    }
+    res
+}
+
+const GOTCHAS: &str = "# What surprises\n\n\
+- `codex_check` gives one event per poll unless `maxEvents` says more.\n\
+- With `waitMs` a poll returns at the first change; one that ends with nothing new is tiny.\n\
+- `result` comes once per turn and reader. A lower `cursor` replays it.\n\
+- Streaming text is in `live`, not in `events`; the completed item has all of it.\n\
+- What was cut is named in `truncatedFields`; `codex_check` with `output` pages the full text.\n\
+- A request that nobody answers expires; Codex is told that nobody answered, not that it was \
+declined.\n\
+- Closing this server ends its turns as `lost`; `codex_reply` goes on from there.\n";
+
+const QUICKSTART: &str = "# A session\n\n\
+1. `codex` with `prompt`, `approvalPolicy` and `sandbox` gives `sessionId`.\n\
+2. `codex_check` with `action: \"poll\"`, `waitMs: 30000` and `maxEvents: 20` until `actions` or \
+`result` come.\n\
+3. For each action: `codex_check` with `respond_permission`, its `requestId` and a `decision` of \
+`availableDecisions`; with `respond_user_input` and `answers`; or with `respond_elicitation`.\n\
+4. `result.output` is the final message. `codex_reply` goes on.\n";

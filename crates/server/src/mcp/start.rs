@@ -1,0 +1,295 @@
+//! `codex` and `codex_reply`: a prompt, and all that it can change.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use pilothouse::{Error, Start};
+use pilothouse_core::{
+    ApprovalPolicy, Intent, Isolation, Overrides, Patience, Prompt, Sandbox, SessionView, Spec,
+    TurnStatus, WhenBusy,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    Call, MAX_WAIT, Reply,
+    arguments::{Arguments, whole},
+    check::Query,
+    problem::{Code, Problem},
+    word,
+};
+
+/// Most letters of a prompt.
+const MAX_PROMPT: usize = 1024 * 1024;
+/// Most pictures of a prompt.
+const MAX_IMAGES: usize = 100;
+/// How long an agent may take to come before the caller gets the handle without it.
+const START_PATIENCE: Duration = Duration::from_secs(40);
+
+const POLICIES: [(&str, ApprovalPolicy); 4] = [
+    ("untrusted", ApprovalPolicy::Untrusted),
+    ("on-failure", ApprovalPolicy::OnFailure),
+    ("on-request", ApprovalPolicy::OnRequest),
+    ("never", ApprovalPolicy::Never),
+];
+const SANDBOXES: [(&str, Sandbox); 3] = [
+    ("read-only", Sandbox::ReadOnly),
+    ("workspace-write", Sandbox::WorkspaceWrite),
+    ("danger-full-access", Sandbox::DangerFullAccess),
+];
+/// Words that the agent takes for its manner and its summaries.
+const PERSONALITIES: [(&str, &str); 3] =
+    [("none", "none"), ("friendly", "friendly"), ("pragmatic", "pragmatic")];
+const SUMMARIES: [(&str, &str); 4] =
+    [("auto", "auto"), ("concise", "concise"), ("detailed", "detailed"), ("none", "none")];
+/// Leaves the effort to the agent's own configuration.
+const FROM_CONFIG: &str = "config";
+
+impl Call<'_> {
+    pub(crate) async fn start(&self, mut arguments: Arguments) -> Result<Reply, Problem> {
+        let prompt = prompt_text(&mut arguments)?;
+        let approval_policy = arguments.required_choice("approvalPolicy", &POLICIES)?;
+        let sandbox = arguments.required_choice("sandbox", &SANDBOXES)?;
+        let effort = match arguments.text("effort")? {
+            Some(it) if it == FROM_CONFIG => None,
+            Some(it) => Some(it),
+            None => self.server.options.default_effort.clone(),
+        };
+        let cwd = arguments.text("cwd")?;
+        let model = arguments.text("model")?;
+        let profile = arguments.text("profile")?;
+        let wait = wait(&mut arguments)?;
+        let mut more = arguments.within("advanced")?;
+        let patience = match more.count("approvalTimeoutMs")? {
+            None => Patience::Attended,
+            Some(0) => Patience::Forever,
+            Some(ms) => Patience::Ms(ms),
+        };
+        let isolation = [("shared", Isolation::Shared), ("process", Isolation::Process)];
+        let cwd = folder("cwd", cwd.as_deref(), &self.server.options.cwd)?;
+        let output_schema = more.object("outputSchema")?.map(Value::Object);
+        let images = more.texts("images")?.unwrap_or_default();
+        let spec = Spec {
+            approval_policy: Some(approval_policy),
+            sandbox: Some(sandbox),
+            model,
+            effort,
+            profile,
+            summary: more.choice("summary", &SUMMARIES)?.map(str::to_owned),
+            personality: more.choice("personality", &PERSONALITIES)?.map(str::to_owned),
+            base_instructions: more.text("baseInstructions")?,
+            developer_instructions: more.text("developerInstructions")?,
+            config: more.object("config")?.unwrap_or_default(),
+            ephemeral: more.flag("ephemeral")?.unwrap_or_default(),
+            collaboration_mode: more.object("collaborationMode")?.map(Value::Object),
+            isolation: more.choice("isolation", &isolation)?.unwrap_or_default(),
+            answerers: self.server.options.answerers,
+            patience,
+            title: more.text("title")?,
+            cwd: cwd.to_string_lossy().into_owned(),
+        };
+        arguments.absorb(&more);
+        let wants_json = output_schema.is_some();
+        let overrides = Overrides { output_schema, ..Overrides::default() };
+        let prompt =
+            Prompt { text: prompt, images: pictures("advanced.images", images, &cwd)?, overrides };
+        let broker = self.broker().await?;
+        let by = self.server.caller.clone();
+        let session = broker.start(Start { spec, prompt: Some(prompt), by: by.clone() }).await?;
+        self.server.readers().started(session, patience, wants_json);
+        let mut warnings = arguments.warnings();
+        let ready = self.patiently(broker.wait_ready(session, START_PATIENCE)).await;
+        let view = match ready {
+            Some(Ok(view)) => match failed_start(&view) {
+                None => view,
+                Some(why) => {
+                    self.give_up(session).await;
+                    return Err(Problem::new(Code::AppServerStartFailed, why));
+                }
+            },
+            Some(Err(error @ Error::Agent(_))) => {
+                self.give_up(session).await;
+                return Err(Problem::from(error).or_code(Code::AppServerStartFailed));
+            }
+            Some(Err(Error::TimedOut { .. })) | None => {
+                warnings.push("Codex is still starting; poll with codex_check.".to_owned());
+                broker.session(session).await?
+            }
+            Some(Err(error)) => return Err(error.into()),
+        };
+        if let Some(confirmed) = &view.approval_policy
+            && word(&approval_policy) != *confirmed
+        {
+            let asked = word(&approval_policy);
+            let asked = asked.as_str().unwrap_or_default();
+            warnings.push(format!("approvalPolicy {asked} became {confirmed}: {WHY_MAPPED}"));
+        }
+        Ok(self.answer_with(&view, wait, true).await?.warn(warnings))
+    }
+
+    pub(crate) async fn reply(&self, mut arguments: Arguments) -> Result<Reply, Problem> {
+        let session = Self::session_id(&mut arguments)?;
+        let text = prompt_text(&mut arguments)?;
+        let cwd = arguments.text("cwd")?;
+        let output_schema = arguments.object("outputSchema")?.map(Value::Object);
+        let wants_json = output_schema.is_some();
+        let mut overrides = Overrides {
+            cwd: None,
+            approval_policy: arguments.choice("approvalPolicy", &POLICIES)?,
+            sandbox: arguments.choice("sandbox", &SANDBOXES)?,
+            model: arguments.text("model")?,
+            effort: arguments.text("effort")?.filter(|it| it != FROM_CONFIG),
+            summary: arguments.choice("summary", &SUMMARIES)?.map(str::to_owned),
+            personality: arguments.choice("personality", &PERSONALITIES)?.map(str::to_owned),
+            output_schema,
+        };
+        let images = arguments.texts("images")?.unwrap_or_default();
+        let wait = wait(&mut arguments)?;
+        let busy = [("steer", WhenBusy::Steer), ("queue", WhenBusy::Queue)];
+        let when_busy = arguments.choice("whenBusy", &busy)?.unwrap_or_default();
+        let broker = self.broker().await?;
+        let view = broker.session(session).await?;
+        let mut base = PathBuf::from(&view.cwd);
+        if cwd.is_some() {
+            base = folder("cwd", cwd.as_deref(), &base)?;
+            overrides.cwd = Some(base.to_string_lossy().into_owned());
+        }
+        let prompt = Prompt { text, images: pictures("images", images, &base)?, overrides };
+        let before = view.turns;
+        let intent = Intent::Prompt { prompt, when_busy };
+        broker.act(session, intent, &self.server.caller).await?;
+        if when_busy == WhenBusy::Refuse || broker.session(session).await?.turns > before {
+            self.server.readers().replied(session, wants_json);
+        }
+        let view = broker.session(session).await?;
+        Ok(self.answer_with(&view, wait, false).await?.warn(arguments.warnings()))
+    }
+
+    /// A session that never had an agent is of no use to anyone.
+    async fn give_up(&self, session: pilothouse_core::SessionId) {
+        let Ok(broker) = self.broker().await else { return };
+        let intent = Intent::Close { reason: "Codex could not be started".to_owned() };
+        if let Err(error) = broker.act(session, intent, &self.server.caller).await {
+            tracing::debug!(%session, %error, "could not close a session that never began");
+        }
+    }
+
+    /// The handle, what Codex confirmed, and what the turn came to if that was waited for.
+    async fn answer_with(
+        &self,
+        view: &SessionView,
+        wait: Option<Duration>,
+        with_facts: bool,
+    ) -> Result<Reply, Problem> {
+        let broker = self.broker().await?;
+        let mut fields = Map::new();
+        let mut say = |name: &str, value: Option<&String>| {
+            if let Some(value) = value {
+                fields.insert(name.to_owned(), value.as_str().into());
+            }
+        };
+        say("threadId", view.thread_id.as_ref());
+        if with_facts {
+            say("model", view.model.as_ref());
+            say("approvalPolicy", view.approval_policy.as_ref());
+            say("sandbox", view.sandbox.as_ref());
+            say("effort", view.effort.as_ref());
+            say("cwd", Some(&view.cwd));
+            say("console", self.console(broker).await.as_ref());
+        }
+        let Some(wait) = wait else {
+            let interval = self.server.readers().patience_ms(view.session_id) / 2;
+            fields.insert("sessionId".to_owned(), view.session_id.to_string().into());
+            fields.insert("status".to_owned(), word(&view.status));
+            fields.insert("pollInterval".to_owned(), interval.into());
+            let status = word(&view.status);
+            let text = format!(
+                "{} {}. Go on with codex_check poll.",
+                view.session_id,
+                status.as_str().unwrap_or_default()
+            );
+            return Ok(Reply { fields, text });
+        };
+        let mut reply = self.poll(Query::rest(view.session_id, wait)).await?;
+        reply.fields.remove("events");
+        // Its place in the log was not used up, so that nothing is skipped.
+        reply.fields.append(&mut fields);
+        Ok(reply)
+    }
+}
+
+const WHY_MAPPED: &str = "the installed Codex has no such policy.";
+
+fn failed_start(view: &SessionView) -> Option<String> {
+    if view.thread_id.is_some() || view.attached {
+        return None;
+    }
+    let turn = view.last_turn.as_ref()?;
+    match turn.status {
+        TurnStatus::Failed | TurnStatus::Lost => {
+            let why = turn.error.as_ref().map_or("no reason was given", |it| it.message.as_str());
+            Some(format!("Pilothouse could not start Codex: {why}"))
+        }
+        TurnStatus::Requested
+        | TurnStatus::Started
+        | TurnStatus::Completed
+        | TurnStatus::Interrupted => None,
+    }
+}
+
+fn prompt_text(arguments: &mut Arguments) -> Result<String, Problem> {
+    let prompt = arguments.required("prompt")?;
+    // Counting letters is only needed where bytes do not settle it.
+    if prompt.len() > MAX_PROMPT && prompt.chars().count() > MAX_PROMPT {
+        let problem =
+            format!("has {} characters; the limit is {MAX_PROMPT}", prompt.chars().count());
+        return Err(
+            Problem::argument("prompt", problem).hint("Put it in a file and name its path.")
+        );
+    }
+    Ok(prompt)
+}
+
+fn wait(arguments: &mut Arguments) -> Result<Option<Duration>, Problem> {
+    match arguments.any("wait") {
+        None | Some(Value::Bool(false)) => Ok(None),
+        Some(Value::Bool(true)) => Ok(Some(MAX_WAIT)),
+        Some(other) => match whole(&other) {
+            Some(0) => Ok(None),
+            Some(ms) => Ok(Some(Duration::from_millis(ms).min(MAX_WAIT))),
+            None => Err(Problem::argument("wait", "must be true, false or milliseconds")),
+        },
+    }
+}
+
+/// An existing directory, absolute.
+fn folder(field: &str, given: Option<&str>, base: &Path) -> Result<PathBuf, Problem> {
+    let path = given.map_or_else(|| base.to_owned(), |it| base.join(it));
+    match fs::metadata(&path) {
+        Ok(it) if it.is_dir() => Ok(fs::canonicalize(&path).unwrap_or(path)),
+        Ok(_) => Err(Problem::argument(field, format!("{} is not a directory", path.display()))),
+        Err(error) => Err(Problem::argument(field, format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Existing files, absolute; data URLs as they are.
+fn pictures(field: &str, given: Vec<String>, base: &Path) -> Result<Vec<String>, Problem> {
+    if given.len() > MAX_IMAGES {
+        return Err(Problem::argument(field, format!("takes at most {MAX_IMAGES}")));
+    }
+    let each = given.into_iter().enumerate().map(|(index, it)| {
+        if it.starts_with("data:") {
+            return Ok(it);
+        }
+        let path = base.join(&it);
+        let problem = match fs::metadata(&path) {
+            Ok(it) if it.is_file() => return Ok(path.to_string_lossy().into_owned()),
+            Ok(_) => format!("{} is not a file", path.display()),
+            Err(error) => format!("{}: {error}", path.display()),
+        };
+        Err(Problem::argument(&format!("{field}[{index}]"), problem))
+    });
+    each.collect()
+}
