@@ -66,8 +66,8 @@ export function createLive() {
       if (message.status === 'loggedOut') setLogin('out');
       // Another tab logged in again.
       if (message.status === 'live' && login() === 'out') void checkLogin();
-      // A tab that joins a stream which is already open gets no reset.
-      if (message.status === 'live' && before !== 'live' && !loaded()) void reload();
+      // A tab that joins a stream which is already open gets no reset; else it is on its way.
+      if (message.status === 'live' && before !== 'live') setTimeout(() => { if (!loaded() && !reloading) void reload(); }, 3 * FRAME_MS);
       return;
     }
     queue.push(message);
@@ -117,9 +117,13 @@ export function createLive() {
     setState('sessions', view.sessionId, reconcile({ ...view, lastSeq: Math.max(view.lastSeq, known?.lastSeq ?? 0) }));
   }
 
+  /** Reads everything anew. What is being read already may be older than the reason to read again. */
   function reload(): Promise<void> {
-    reloading ??= readAll().finally(() => (reloading = undefined));
-    return reloading;
+    const job = (reloading ?? Promise.resolve()).then(readAll).finally(() => {
+      if (reloading === job) reloading = undefined;
+    });
+    reloading = job;
+    return job;
   }
 
   async function readAll(): Promise<void> {
