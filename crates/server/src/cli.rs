@@ -1,0 +1,113 @@
+//! The command line: one module for each subcommand, and what all of them end with.
+
+pub mod ancestry;
+pub mod guard;
+pub mod login;
+pub mod mcp;
+pub mod serve;
+pub mod token;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+use tracing_subscriber::EnvFilter;
+
+use crate::settings::{Flags, Settings};
+
+/// Something was not done.
+const FAILED: u8 = 1;
+/// The command line is not understood.
+const USAGE: u8 = 2;
+/// Threads of the runtime. Agents do the work; this only hands it on.
+const MAX_THREADS: usize = 4;
+
+/// The control room for coding agents: start them, watch them, answer what they ask.
+#[derive(Debug, Parser)]
+#[command(name = "pilothouse", version, about, propagate_version = false)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the console, REST and the event feed on this machine
+    Serve(serve::ServeArgs),
+    /// Serve an MCP client on standard input and output
+    Mcp(mcp::McpArgs),
+    /// Print a link that logs a browser in at the running `pilothouse serve`
+    Login,
+    /// Print the token of the REST interface
+    Token(token::TokenArgs),
+}
+
+/// Runs a command line; gives the exit code: 0, 1 for failed, 2 for not understood.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, not errors.
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            // There is nobody left to tell if this cannot be written.
+            drop(error.print());
+            return if asked { ExitCode::SUCCESS } else { ExitCode::from(USAGE) };
+        }
+    };
+    match carry_out(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Likewise.
+            writeln!(io::stderr(), "Pilothouse could not {error:#}").ok();
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Errors complete "Pilothouse could not …".
+fn carry_out(cli: Cli) -> anyhow::Result<()> {
+    let Cli { flags, command } = cli;
+    let settings = Settings::load(&flags)?;
+    begin_logging(&settings)?;
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(n_threads)
+        .enable_all()
+        .build()
+        .map_err(|it| anyhow::anyhow!("begin: {it}"))?;
+    let done = match command {
+        Command::Serve(args) => runtime.block_on(serve::run(args, &settings)),
+        Command::Mcp(args) => runtime.block_on(mcp::run(args, &settings)),
+        Command::Login => runtime.block_on(login::run(&settings)),
+        Command::Token(args) => token::run(args, &settings),
+    };
+    // A thread that is blocked in a read must not keep the program.
+    runtime.shutdown_background();
+    done
+}
+
+/// To stderr, as stdout belongs to protocols and to what commands print.
+fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.log).map_err(|it| {
+        anyhow::anyhow!("use the log filter {:?}: {it}; such as: pilothouse=debug", settings.log)
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .init();
+    Ok(())
+}
+
+/// Prints what was asked for, on a line of its own.
+fn say(line: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|it| anyhow::anyhow!("write to stdout: {it}"))
+}

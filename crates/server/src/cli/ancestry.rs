@@ -1,0 +1,99 @@
+//! Who started this process: a person, as far as can be seen, or an agent of Pilothouse's.
+//!
+//! An agent's processes carry a mark in their environment. One that wipes its environment and
+//! leaves its parents can hide, as any program of the same user can; this stops the honest ones.
+
+use pilothouse::agent::tree::MARKER_VARIABLE;
+
+/// Most processes between this one and the first of the system.
+const MAX_ANCESTORS: usize = 256;
+
+/// Whether this process or one above it was started by an agent.
+pub(crate) fn is_under_agent() -> bool {
+    std::env::var_os(MARKER_VARIABLE).is_some() || system::ancestors_are_marked()
+}
+
+/// Refuses to give an agent what only a person may have.
+pub(crate) fn refuse_agents(what: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !is_under_agent(),
+        "{what}: this command was started by an agent, and agents may not speak for a person; run \
+         it in a terminal of your own"
+    );
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::{fs, io::Read as _, process};
+
+    use super::{MARKER_VARIABLE, MAX_ANCESTORS};
+
+    /// As much of an environment as is searched; the kernel allows 6 MiB with the arguments.
+    const MAX_ENVIRON: u64 = 8 * 1024 * 1024;
+
+    pub(super) fn ancestors_are_marked() -> bool {
+        let mut pid = process::id();
+        for _ in 0..MAX_ANCESTORS {
+            let Some(parent) = parent_of(pid) else { return false };
+            if is_marked(parent) {
+                return true;
+            }
+            pid = parent;
+        }
+        // Nobody's terminal is that deep.
+        true
+    }
+
+    fn parent_of(pid: u32) -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        parse_parent(&stat).filter(|it| *it != 0)
+    }
+
+    /// The program's name is in parentheses and may hold anything, also parentheses.
+    pub(super) fn parse_parent(stat: &str) -> Option<u32> {
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// What cannot be read belongs to somebody else, and so is no agent of ours.
+    fn is_marked(pid: u32) -> bool {
+        let mut environ = vec![];
+        let read = fs::File::open(format!("/proc/{pid}/environ"))
+            .and_then(|it| it.take(MAX_ENVIRON).read_to_end(&mut environ));
+        read.is_ok() && has_marker(&environ)
+    }
+
+    pub(super) fn has_marker(environ: &[u8]) -> bool {
+        let variables = environ.split(|it| *it == 0);
+        variables.into_iter().any(|it| {
+            it.strip_prefix(MARKER_VARIABLE.as_bytes()).is_some_and(|it| it.starts_with(b"="))
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    /// Agents can't be started on this system yet, so there are none above us.
+    pub(super) fn ancestors_are_marked() -> bool {
+        false
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::system::{has_marker, parse_parent};
+
+    #[test]
+    fn a_parent_is_found_whatever_the_program_is_called() {
+        assert_eq!(parse_parent("12 (sh) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_parent("12 (a) S 3 b (c) R 9 12"), Some(9));
+        assert_eq!(parse_parent("12 sh S 7"), None);
+    }
+
+    #[test]
+    fn a_marker_is_a_variable_of_that_very_name() {
+        assert!(has_marker(b"A=1\0PILOTHOUSE_AGENT=s/n/1\0"));
+        assert!(!has_marker(b"A=PILOTHOUSE_AGENT=1\0PILOTHOUSE_AGENTS=1\0"));
+        assert!(!has_marker(b""));
+    }
+}
