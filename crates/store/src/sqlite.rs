@@ -95,7 +95,8 @@ impl Sqlite {
 
     /// Opens a file with other than the usual choices.
     pub fn open_with(path: &Path, config: &SqliteConfig) -> Result<Arc<Self>, StoreError> {
-        let run = open::directories(path, config)?;
+        let (path, run) = open::directories(path, config)?;
+        let path = path.as_path();
         let opening = lock::opening(&run)?;
         lock::sweep(&run, |node| listen::addresses(&run, node));
         let db = open::first(path, config)?;
@@ -387,7 +388,9 @@ impl Store for Sqlite {
     }
 
     fn publish(&self, delta: LiveDelta) {
-        self.office.publish(delta);
+        if !self.stop.load(Ordering::Acquire) {
+            self.office.publish(delta);
+        }
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> Later<'_, String> {

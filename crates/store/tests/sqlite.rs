@@ -283,6 +283,17 @@ async fn a_node_leaves_nothing_behind_and_sweeps_after_others() {
 }
 
 #[tokio::test]
+async fn a_file_by_another_name_is_the_same_store() {
+    let world = world();
+    let first = world.open();
+    let writer = Writer::open(&first, "a", "one").await;
+    let link = world.dir.path().join("link.db");
+    std::os::unix::fs::symlink(world.path(), &link).unwrap();
+    let second = Sqlite::open(&link).unwrap();
+    assert!(matches!(second.claim(writer.id).await, Err(StoreError::Held { .. })));
+}
+
+#[tokio::test]
 async fn a_long_path_is_no_obstacle() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("long".repeat(40)).join("pilothouse.db");

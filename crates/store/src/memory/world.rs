@@ -267,6 +267,9 @@ impl State {
     }
 
     pub(super) fn publish(&self, me: &NodeId, delta: LiveDelta) {
+        if !self.alive(me) {
+            return;
+        }
         let delta = Arc::new(delta);
         for (id, node) in &self.nodes {
             if node.interested || id == me {

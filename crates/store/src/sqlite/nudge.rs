@@ -371,3 +371,108 @@ impl Courier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn session(number: u128) -> SessionId {
+        SessionId(Uuid::from_u128(number))
+    }
+
+    fn grown(numbers: impl IntoIterator<Item = u128>) -> Hints {
+        let feed = numbers.into_iter().map(session).collect();
+        Hints { feed, ..Hints::default() }
+    }
+
+    /// A courier whose only peer listens at the socket and is not reading yet.
+    fn courier(dir: &TempDir) -> (Courier, UnixDatagram) {
+        let address = dir.path().join("peer.sock");
+        let socket = UnixDatagram::bind(&address).expect("the directory is new");
+        socket.set_nonblocking(true).expect("a socket can be told so");
+        let me = NodeId("me".to_owned());
+        let (office, _) = Office::new(me, dir.path().join("me.sock")).expect("sockets are there");
+        let peer = Peer { node: NodeId("peer".to_owned()), socket: address, interested: true };
+        *office.peers.write().expect("nobody panicked") = (1, Arc::new(vec![peer]));
+        (Courier::new(Arc::new(office)), socket)
+    }
+
+    fn received(socket: &UnixDatagram) -> Option<Letter> {
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        let length = socket.recv(&mut buffer).ok()?;
+        match serde_json::from_slice(&buffer[..length]) {
+            Ok(Datagram::Letter(letter)) => Some(letter),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_owed_and_comes_in_one_letter() {
+        let dir = TempDir::new().expect("a directory");
+        let (mut courier, socket) = courier(&dir);
+        let mut sent = 0_u128;
+        while !courier.owes() {
+            sent += 1;
+            courier.deliver(&grown([sent]));
+            assert!(sent < 100_000, "a socket has an end");
+        }
+        courier.deliver(&grown([1_000_000]));
+        let concluded =
+            vec![(Uuid::from_u128(7), None), (Uuid::from_u128(8), Some(NodeId("x".to_owned())))];
+        courier.deliver(&Hints { concluded, presence: true, ..Hints::default() });
+        courier.try_again();
+        assert!(courier.owes(), "there is still no room");
+        let told = std::iter::from_fn(|| received(&socket)).count();
+        assert_eq!(told as u128, sent - 1);
+        courier.try_again();
+        assert!(!courier.owes());
+        let expected = Letter {
+            grown: true,
+            sessions: BTreeSet::from([session(sent), session(1_000_000)]),
+            inbox: false,
+            concluded: vec![Uuid::from_u128(7)],
+            presence: true,
+        };
+        assert_eq!(received(&socket), Some(expected));
+        assert_eq!(received(&socket), None);
+    }
+
+    #[test]
+    fn what_is_owed_to_the_dead_is_forgotten() {
+        let dir = TempDir::new().expect("a directory");
+        let (mut courier, socket) = courier(&dir);
+        let mut hints = courier.office.subscribe();
+        while !courier.owes() {
+            courier.deliver(&grown([1]));
+        }
+        drop(socket);
+        courier.try_again();
+        assert!(!courier.owes());
+        while !matches!(hints.try_recv().expect("it is told"), Nudge::Presence) {}
+        courier.deliver(&grown([2]));
+        assert!(!courier.owes());
+    }
+
+    #[test]
+    fn a_letter_that_names_too_many_says_some() {
+        let mut letter = grown(1..=MAX_NAMED as u128).of(&NodeId(String::new()));
+        assert_eq!(letter.clone().nudges().count(), MAX_NAMED);
+        let some = |it: &Letter| {
+            matches!(it.clone().nudges().collect::<Vec<_>>().as_slice(), [Nudge::Feed(None)])
+        };
+        letter.merge(grown([1_000]).of(&NodeId(String::new())));
+        assert!(some(&letter), "{letter:?}");
+        letter.merge(grown([1_000]).of(&NodeId(String::new())));
+        assert!(some(&letter), "it stays so: {letter:?}");
+    }
+
+    #[test]
+    fn a_text_is_cut_where_letters_end() {
+        let text = "\u{1f980}".repeat(MAX_PIECE);
+        let pieces: Vec<_> = pieces(&text).collect();
+        assert!(pieces.iter().all(|it| it.len() <= MAX_PIECE));
+        assert_eq!((pieces.len(), pieces.concat()), (4, text));
+    }
+}

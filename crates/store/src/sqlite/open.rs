@@ -23,18 +23,30 @@ const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// Most statements that a connection keeps ready.
 const STATEMENTS: usize = 64;
 
-/// Makes the directories, and gives the one where nodes meet.
-pub(super) fn directories(path: &Path, config: &SqliteConfig) -> Result<PathBuf, StoreError> {
+/// Makes the directories, and gives the file's true name and the directory where nodes meet: whoever
+/// comes by another name must meet the others there.
+pub(super) fn directories(
+    path: &Path,
+    config: &SqliteConfig,
+) -> Result<(PathBuf, PathBuf), StoreError> {
     if path.is_dir() {
         return Err(unusable(path, "it is a directory; name a file in it"));
     }
-    let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    lock::private_dir(dir)?;
-    let run = config.run_dir.clone().unwrap_or_else(|| dir.join("run"));
+    let io = |err| fault::io(path, &err);
+    let path = if path.exists() {
+        path.canonicalize().map_err(io)?
+    } else {
+        let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        lock::private_dir(dir)?;
+        let name = path.file_name().ok_or_else(|| unusable(path, "it names no file"))?;
+        dir.canonicalize().map_err(io)?.join(name)
+    };
+    let run = config.run_dir.clone().unwrap_or_else(|| path.with_file_name("run"));
     lock::private_dir(&run)?;
     lock::make_private(&run)?;
-    // Every node must come to the same name for it, because long ones are hashed.
-    run.canonicalize().map_err(|err| fault::io(&run, &err))
+    // One name for it too, because long ones are hashed.
+    let run = run.canonicalize().map_err(|err| fault::io(&run, &err))?;
+    Ok((path, run))
 }
 
 /// Opens the file for the first time in this process, and brings it to the current format.
@@ -100,4 +112,27 @@ fn wait(nth: i32, patience: Duration) -> bool {
     }
     thread::sleep(STEP);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn every_connection_waits_for_the_disk() {
+        let dir = TempDir::new().expect("a directory");
+        let path = dir.path().join("pilothouse.db");
+        let config = SqliteConfig::default();
+        let first = first(&path, &config).expect("the file is new");
+        let second = connect(&path, &config).expect("the file is there");
+        for (pragma, expected) in [("synchronous", 2), ("secure_delete", 1), ("trusted_schema", 0)]
+        {
+            for db in [&first, &second] {
+                let found = db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+                assert_eq!(found, Ok(expected), "{pragma}");
+            }
+        }
+    }
 }
