@@ -54,7 +54,7 @@ test('decline with a reason leaves things as they were, and the turn goes on to 
   await page.getByText('Use the one that exists.').waitFor();
   await page.getByRole('link', { name: 'Make another' }).first().click();
   assert.equal(await turnEnd(page), 'completed');
-  await page.getByText('Then not.').waitFor();
+  await page.getByText('Then not.', { exact: true }).waitFor();
   assert.equal(existsSync(path.join(it.project, 'declined')), false);
   assert.deepEqual(bad, []);
 });

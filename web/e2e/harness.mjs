@@ -114,7 +114,7 @@ export async function open(browser, base, options = {}) {
 export async function newSession(page, words, script, { directory, policy = 'untrusted' } = {}) {
   await page.getByRole('link', { name: 'New session' }).click();
   await page.getByLabel('What should the agent do?').fill(`${words}\nSCRIPT:${JSON.stringify(script)}`);
-  if (directory) await page.getByLabel('Directory').fill(directory);
+  if (directory) await page.getByLabel('Directory', { exact: true }).fill(directory);
   await page.getByRole('radio', { name: new RegExp(`\\b${policy}\\b`) }).check();
   await page.getByRole('button', { name: 'Start session' }).click();
   await page.waitForURL(/\/sessions\/sess_[0-9a-f]{32}$/);

@@ -31,16 +31,55 @@ test('ten tabs are all live', async () => {
   await other.context.close();
 });
 
-test('text shows while it streams, once, and an interrupt ends the turn', async () => {
+test('text shows while it streams, and once when it is complete', async () => {
   const { page, bad } = it.first;
-  await newSession(page, 'Talk', [[{ msg: 'Streaming now. ' }, { gate: 'never' }]], { directory: it.project });
-  await page.locator('main').getByText('Streaming now.').waitFor();
+  await newSession(page, 'Talk', [[{ msg: 'one two three four five six seven eight nine ten eleven twelve', delay: 0.2 }]], { directory: it.project });
+  const message = page.locator('main .prose-agent');
+  await message.filter({ hasText: 'one two three' }).waitFor();
+  assert.doesNotMatch(await message.innerText(), /twelve/);
+  assert.equal(await turnEnd(page), 'completed');
+  const whole = 'one two three four five six seven eight nine ten eleven twelve';
+  assert.deepEqual(await message.allInnerTexts(), [whole]);
+  await page.reload();
+  assert.equal(await turnEnd(page), 'completed');
+  assert.deepEqual(await message.allInnerTexts(), [whole]);
+  assert.deepEqual(bad, []);
+});
+
+test('a page that opens while text streams shows all of it', async () => {
+  const other = await it.another();
+  const { page } = it.first;
+  await newSession(page, 'Talk on', [[{ msg: 'one two three four five six seven eight nine ten eleven twelve', delay: 0.25 }, { gate: 'late' }]], { directory: it.project });
+  await page.locator('main .prose-agent').filter({ hasText: 'one two' }).waitFor();
+  await other.page.goto(page.url());
+  await other.page.locator('main .prose-agent').filter({ hasText: /^one two three/ }).waitFor();
+  await other.page.getByText('one two three four five six seven eight nine ten eleven twelve', { exact: true }).waitFor();
+  it.openGate('late');
+  assert.equal(await turnEnd(other.page), 'completed');
+  assert.deepEqual([...other.bad, ...it.first.bad], []);
+  await other.context.close();
+});
+
+test('an interrupt ends the turn', async () => {
+  const { page, bad } = it.first;
+  await newSession(page, 'Wait', [[{ msg: 'Waiting.' }, { gate: 'never' }]], { directory: it.project });
+  await page.getByText('Waiting.', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Interrupt' }).click();
   assert.equal(await turnEnd(page), 'interrupted');
-  assert.equal(await page.locator('main .prose-agent', { hasText: 'Streaming now.' }).count(), 1);
-  await page.reload();
-  assert.equal(await turnEnd(page), 'interrupted');
-  assert.equal(await page.locator('main .prose-agent', { hasText: 'Streaming now.' }).count(), 1);
+  await page.locator('h1 + span', { hasText: 'Idle' }).waitFor();
+  assert.deepEqual(bad, []);
+});
+
+test('steering adds to the turn that runs', async () => {
+  const { page, bad } = it.first;
+  await newSession(page, 'Steer me', [[{ msg: 'At work.' }, { gate: 'steer' }], [{ msg: 'Steered.' }]], { directory: it.project });
+  await page.getByText('At work.', { exact: true }).waitFor();
+  await page.getByLabel('Message to the agent').fill('Also look there');
+  await page.getByRole('button', { name: 'Steer' }).click();
+  await page.getByText('added to the running turn').waitFor();
+  it.openGate('steer');
+  assert.equal(await turnEnd(page), 'completed');
+  assert.equal(await page.locator('main').getByText('Also look there', { exact: true }).count(), 1);
   assert.deepEqual(bad, []);
 });
 
