@@ -2,7 +2,7 @@
 
 import { createMemo, createSignal, createUniqueId, For, Match, on, createEffect, Show, Switch } from 'solid-js';
 import { decided, heading, offerWords, settledWords } from '../lib/asks';
-import { firstWords, plainly, splitShell } from '../lib/display';
+import { firstWords, plainly, shortCommand } from '../lib/display';
 import { age, clock, countdown } from '../lib/format';
 import { now } from '../lib/now';
 import { follow } from '../lib/router';
@@ -20,6 +20,8 @@ export interface AskCardProps {
   /** The session's name, when the card does not stand in its session. */
   sessionTitle?: string | undefined;
   submission?: Submission | undefined;
+  /** It stands at the item that raised it, which tells already what it is about. */
+  atItem?: boolean;
   /** Whether who is logged in here may answer. */
   canAnswer: boolean;
   onAnswer: (answer: Answer) => void;
@@ -197,7 +199,7 @@ function FillIn(props: AskCardProps) {
 export function summaryOf(subject: Subject): string {
   switch (subject.type) {
     case 'command':
-      return firstWords(splitShell(subject.command).rest, 90);
+      return firstWords(shortCommand(subject.command), 90);
     case 'fileChange':
       return subject.changes.length === 0 ? `writing in ${plainly(subject.grantRoot ?? '')}` : subject.changes.map((it) => plainly(it.path).split('/').at(-1)).slice(0, 3).join(', ') + (subject.changes.length > 3 ? ` and ${subject.changes.length - 3} more` : '');
     case 'permissions':
@@ -220,11 +222,11 @@ function SettledAsk(props: AskCardProps) {
   const words = () => settledWords(props.ask.settlement ?? { how: 'settled' }, mine());
   return (
     <article data-ask={props.ask.requestId} data-state={mine() ? 'settled' : (props.ask.settlement?.how ?? 'settled')} tabindex="-1" aria-label={`${heading(props.ask.subject)} ${words().text}`}>
-      <details class="group rounded-lg border border-line bg-surface">
-        <summary class="flex flex-wrap items-center gap-x-2 gap-y-0 px-3 py-1.5 hover:bg-hover rounded-lg">
+      <details class="group rounded-lg" classList={{ 'border border-line bg-surface': !props.atItem, 'open:border open:border-line open:bg-surface': props.atItem ?? false }}>
+        <summary class="flex flex-wrap items-center gap-x-2 gap-y-0 rounded-lg hover:bg-hover" classList={{ 'px-3 py-1.5': !props.atItem, 'w-fit max-w-full -ml-1.5 px-1.5 py-0.5 group-open:ml-0 group-open:px-3': props.atItem ?? false }}>
           <Icon name={words().tone === 'yes' ? 'check' : words().tone === 'no' ? 'close' : 'clock'} class={words().tone === 'yes' ? 'text-ok' : words().tone === 'no' ? 'text-bad' : 'text-muted'} />
-          <span class="code min-w-0 max-w-full truncate">{summaryOf(props.ask.subject)}</span>
-          <span class="ml-auto text-xs text-muted" data-testid="settled">
+          <Show when={!props.atItem}><span class="code min-w-0 max-w-full truncate">{summaryOf(props.ask.subject)}</span></Show>
+          <span class="text-xs text-muted" classList={{ 'ml-auto': !props.atItem }} data-testid="settled">
             {words().text}<Show when={props.ask.settlement?.at}>{(at) => <> · <time datetime={at()}>{clock(at())}</time></>}</Show>
           </span>
         </summary>

@@ -4,7 +4,7 @@ import { createMemo, createSignal, For, type JSX, Match, Show, Switch } from 'so
 import { api } from '../lib/api';
 import { blobOf, textOf } from '../lib/blob';
 import { changesOf } from '../lib/diff';
-import { firstWords, splitShell } from '../lib/display';
+import { firstWords, shortCommand } from '../lib/display';
 import { compact, duration } from '../lib/format';
 import { now } from '../lib/now';
 import type { ItemRow } from '../lib/state';
@@ -114,13 +114,6 @@ function Reasoning(props: { row: ItemRow }) {
   );
 }
 
-/** A shell's single quotes around the whole are Codex's; inside stands what runs. */
-function inner(command: string): string {
-  const { wrapper, rest } = splitShell(command);
-  const match = wrapper ? /^'([^']*)'$/.exec(rest) : null;
-  return match?.[1] ?? rest;
-}
-
 function Command(props: { row: ItemRow; asking: boolean }) {
   const body = () => props.row.body;
   const status = () => str(body()['status']);
@@ -135,7 +128,7 @@ function Command(props: { row: ItemRow; asking: boolean }) {
   return (
     <Line
       icon="terminal" row={props.row} waiting={props.asking} {...(bad() ? { tone: 'bad' as const } : {})}
-      title={<Show when={!props.asking} fallback={<span class="text-muted">Wants to run a command</span>}><code class="code whitespace-pre-wrap break-words text-[0.78125rem] font-medium"><Visible text={inner(str(body()['command']))} /></code></Show>}
+      title={<Show when={!props.asking} fallback={<span class="text-muted">Wants to run a command</span>}><code class="code whitespace-pre-wrap break-words text-[0.78125rem] font-medium"><Visible text={shortCommand(str(body()['command']))} /></code></Show>}
       status={<>
         <Show when={status() === 'declined'}><span class="font-medium text-bad">declined</span></Show>
         <Show when={props.row.state === 'done' && exit() !== undefined && status() !== 'declined'}><span classList={{ 'text-ok': exit() === 0, 'font-medium text-bad': exit() !== 0 }}>exit {exit()}</span></Show>

@@ -2,7 +2,7 @@
 
 import { createMemo, For, Show } from 'solid-js';
 import { firstWords, plainly } from '../lib/display';
-import { age, tail } from '../lib/format';
+import { age, nodeName, tail } from '../lib/format';
 import { now } from '../lib/now';
 import { follow, type Route } from '../lib/router';
 import type { SessionStatus, SessionView } from '../lib/types';
@@ -70,7 +70,7 @@ export function Sidebar(props: SidebarProps) {
                     </span>
                     <span class="flex items-baseline gap-2 text-2xs text-muted">
                       <span class="min-w-0 flex-1 truncate font-mono" title={session.cwd}>{tail(plainly(session.cwd))}</span>
-                      <Show when={nodes().size > 1 && session.node}>{(node) => <span class="shrink-0">{plainly(node())}</span>}</Show>
+                      <Show when={nodes().size > 1 && session.node}>{(node) => <span class="shrink-0" title={node()}>{plainly(nodeName(node()))}</span>}</Show>
                     </span>
                   </span>
                 </a>
@@ -81,7 +81,7 @@ export function Sidebar(props: SidebarProps) {
         </Show>
       </div>
       <Show when={props.onNotices}>{(ask) => <button type="button" class="btn btn-small btn-quiet mx-2 mb-2" onClick={() => ask()()}>Notify me when something waits</button>}</Show>
-      <Show when={props.me}>{(me) => <p class="border-t border-line px-4 py-1.5 text-2xs text-muted">{me().node ? `${plainly(me().node ?? '')} · ` : ''}Pilothouse {me().version}</p>}</Show>
+      <Show when={props.me}>{(me) => <p class="border-t border-line px-4 py-1.5 text-2xs text-muted">{me().node ? `${plainly(nodeName(me().node ?? ''))} · ` : ''}Pilothouse {me().version}</p>}</Show>
     </nav>
   );
 }

@@ -38,8 +38,8 @@ export function Timeline(props: TimelineProps) {
 
 function RowView(props: TimelineProps & { row: Row }) {
   const row = <K extends Row['type']>(type: K) => (props.row.type === type ? (props.row as Extract<Row, { type: K }>) : undefined);
-  const card = (requestId: string) => (
-    <Show when={props.asks[requestId]}>{(ask) => <AskCard ask={ask()} submission={props.submissions[requestId]} canAnswer={props.canAnswer} onAnswer={(answer) => props.onAnswer(requestId, answer)} />}</Show>
+  const card = (requestId: string, atItem: boolean) => (
+    <Show when={props.asks[requestId]}>{(ask) => <AskCard ask={ask()} atItem={atItem} submission={props.submissions[requestId]} canAnswer={props.canAnswer} onAnswer={(answer) => props.onAnswer(requestId, answer)} />}</Show>
   );
   return (
     <Switch>
@@ -47,10 +47,10 @@ function RowView(props: TimelineProps & { row: Row }) {
       <Match when={row('item')}>{(it) => (
         <>
           <ItemView row={it()} asking={it().asks.some((id) => props.asks[id]?.state === 'pending')} />
-          <Show when={it().asks.length > 0}><div class="mt-1.5 space-y-2 sm:ml-[1.625rem]"><For each={it().asks}>{card}</For></div></Show>
+          <Show when={it().asks.length > 0}><div class="mt-1.5 space-y-2 sm:ml-[1.625rem]"><For each={it().asks}>{(id) => card(id, true)}</For></div></Show>
         </>
       )}</Match>
-      <Match when={row('ask')}>{(it) => <div class="sm:ml-[1.625rem]">{card(it().requestId)}</div>}</Match>
+      <Match when={row('ask')}>{(it) => <div class="sm:ml-[1.625rem]">{card(it().requestId, false)}</div>}</Match>
       <Match when={row('plan')}>{(it) => <Plan row={it()} />}</Match>
       <Match when={row('notice')}>{(it) => <Notice row={it()} />}</Match>
       <Match when={row('turnEnd')}>{(it) => <TurnEnd row={it()} />}</Match>
@@ -100,8 +100,7 @@ function Notice(props: { row: NoticeRow }) {
   return (
     <Line
       icon={props.row.tone === 'info' ? 'dot' : 'warn'} {...(props.row.tone === 'info' ? {} : { tone: props.row.tone })}
-      title={<span class="whitespace-pre-wrap" classList={{ 'text-muted': props.row.tone === 'info', 'text-warn': props.row.tone === 'warn', 'text-bad': props.row.tone === 'bad' }}><Visible text={props.row.text} prose /></span>}
-      status={<time datetime={props.row.at}>{clock(props.row.at)}</time>}
+      title={<span class="whitespace-pre-wrap" title={clock(props.row.at)} classList={{ 'text-muted': props.row.tone === 'info', 'text-warn': props.row.tone === 'warn', 'text-bad': props.row.tone === 'bad' }}><Visible text={props.row.text} prose /></span>}
     >
       <Show when={props.row.detail}>{(detail) => <p class="whitespace-pre-wrap text-xs text-muted"><Visible text={detail()} prose /></p>}</Show>
     </Line>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstWords, hiddenIn, plainly, segments, splitShell } from './display';
+import { firstWords, hiddenIn, plainly, segments, shortCommand, splitShell } from './display';
 
 describe('visible escapes', () => {
   const cases: [string, string, string][] = [
@@ -48,6 +48,14 @@ describe('a shell wrapper', () => {
     expect(wrapper + rest).toBe(command);
   });
 });
+
+it.each([
+  ["/bin/bash -lc 'mkdir x'", 'mkdir x'],
+  [`/bin/bash -lc "touch 'a b'"`, "touch 'a b'"],
+  ['bash -c "echo $HOME"', '"echo $HOME"'],
+  [`bash -c 'it'"'"'s'`, `'it'"'"'s'`],
+  ["'not wrapped'", "'not wrapped'"],
+])('%s is short', (command, short) => expect(shortCommand(command)).toBe(short));
 
 it('first words are one line, cut at a word', () => {
   expect(firstWords('  Fix\n the   build ')).toBe('Fix the build');

@@ -94,6 +94,13 @@ export function splitShell(command: string): { wrapper: string; rest: string } {
   return match ? { wrapper: match[0], rest: command.slice(match[0].length) } : { wrapper: '', rest: command };
 }
 
+/** A command for where space is short: without the shell, and without quotes that stand around the whole. What is asked is never shown like this. */
+export function shortCommand(command: string): string {
+  const { wrapper, rest } = splitShell(command);
+  const whole = wrapper ? (/^'([^']*)'$/.exec(rest) ?? /^"([^"\\$`]*)"$/.exec(rest)) : null;
+  return whole?.[1] ?? rest;
+}
+
 /** The first words of a text on one line, cut at a word, for lists and titles. */
 export function firstWords(text: string, limit = 72): string {
   const line = plainly(text, true).replace(/\s+/g, ' ').trim();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { age, compact, count, countdown, duration, tail } from './format';
+import { age, compact, count, countdown, duration, nodeName, tail } from './format';
 
 it('ages are one short word', () => {
   expect([3, 45, 240, 7200, 172_800].map((s) => age(0, s * 1000))).toEqual(['now', '45s', '4m', '2h', '2d']);
@@ -16,6 +16,10 @@ it('a countdown knows when it is nearly over', () => {
   expect(at(20)).toEqual({ text: '20s', over: false, soon: true });
   expect(at(-1)).toEqual({ text: '0s', over: true, soon: true });
   expect(countdown(null, 0)).toBeUndefined();
+});
+
+it('a name that a machine made is short', () => {
+  expect([nodeName('workstation'), nodeName('01a22da03ea075aa8f3b9d9636e9fe8c')]).toEqual(['workstation', 'node 36e9fe8c']);
 });
 
 it('counts, sizes and paths', () => {

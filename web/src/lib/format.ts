@@ -30,6 +30,11 @@ export function countdown(until: string | null | undefined, now: number): { text
   return { text: duration(left * 1000), over: false, soon: false };
 }
 
+/** A node's name; one that was made by a machine is cut to what tells it apart. */
+export function nodeName(node: string): string {
+  return /^[0-9a-f]{32}$/.test(node) ? `node ${node.slice(-8)}` : node;
+}
+
 export function clock(at: string | undefined): string {
   return at ? new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' }) : '';
 }
