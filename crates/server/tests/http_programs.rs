@@ -1,0 +1,236 @@
+//! The program on a port: what it prints, who it trusts, and how it leaves.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    process::{Child, ChildStdout, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use pilothouse_testkit::{
+    FakeAgent,
+    agent::{Action, Ask, Rule},
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_browser_logs_in_with_what_serve_prints_and_a_script_with_its_token() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = Serve::start(home.path(), &[]);
+    let (address, code) = serve.printed.split_once("/#code=").unwrap();
+    let port = address.strip_prefix("http://127.0.0.1:").unwrap();
+    let body = format!("{{\"code\":\"{code}\"}}");
+    let reply = serve.http("POST", "/api/v1/login", &[], &body);
+    assert!(reply.starts_with("HTTP/1.1 204 "), "{reply}");
+    let cookie = reply.lines().find_map(|it| it.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let me = serve.http("GET", "/api/v1/me", &[("Cookie", cookie)], "");
+    assert!(me.contains("\"actor\":\"human\""), "{me}");
+
+    let token = pilothouse(home.path(), &["token"], &[]);
+    assert!(token.status.success());
+    let token = String::from_utf8(token.stdout).unwrap();
+    assert_eq!(pilothouse(home.path(), &["token"], &[]).stdout, token.as_bytes());
+    let bearer = format!("Bearer {}", token.trim());
+    let me = serve.http("GET", "/api/v1/me", &[("Authorization", &bearer)], "");
+    assert!(me.contains("\"actor\":\"caller\""), "{me}");
+
+    let link = pilothouse(home.path(), &["login"], &[]);
+    let link = String::from_utf8(link.stdout).unwrap();
+    let another = link.trim().strip_prefix(&format!("http://127.0.0.1:{port}/#code=")).unwrap();
+    assert_ne!(another, code);
+    let body = format!("{{\"code\":\"{another}\"}}");
+    let reply = serve.http("POST", "/api/v1/login", &[], &body);
+    assert!(reply.starts_with("HTTP/1.1 204 "), "{reply}");
+    serve.leave(Signal::TERM);
+}
+
+#[test]
+fn every_signal_ends_it_in_time_with_a_feed_open_and_an_agent_that_waits() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let home = tempfile::tempdir().unwrap();
+        let ask = Ask { command: "touch a".into(), ..Ask::default() };
+        let actions = vec![Action::BeginTurn, Action::Ask(ask)];
+        let agent = FakeAgent::new(&[Rule::on("turn/start", actions)]).unwrap();
+        let codex = agent.executable().display().to_string();
+        let serve = Serve::start(home.path(), &[("PILOTHOUSE_CODEX", &codex)]);
+        let token = pilothouse(home.path(), &["token"], &[]).stdout;
+        let bearer = format!("Bearer {}", String::from_utf8(token).unwrap().trim());
+        let mut feed = serve.send("GET", "/api/v1/feed", &[("Authorization", &bearer)], "");
+        let body = "{\"prompt\":\"go\",\"approvalPolicy\":\"untrusted\",\"sandbox\":\"read-only\"}";
+        let started = serve.http("POST", "/api/v1/sessions", &[("Authorization", &bearer)], body);
+        assert!(started.starts_with("HTTP/1.1 201 "), "{started}");
+        let mut line = String::new();
+        while !line.contains("\"type\":\"askRaised\"") {
+            line.clear();
+            assert!(feed.read_line(&mut line).unwrap() > 0, "the feed ended early");
+        }
+        serve.leave(signal);
+        let mut rest = String::new();
+        feed.read_to_string(&mut rest).unwrap();
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_leads_to_the_next() {
+    let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let first = Serve::start(homes[0].path(), &[]);
+    let listen = format!("127.0.0.1:{}", first.port());
+    let second = Serve::start_at(homes[1].path(), &listen, &[]);
+    assert!(second.port() > first.port(), "{} {}", second.printed, first.printed);
+    second.leave(Signal::TERM);
+    first.leave(Signal::TERM);
+}
+
+#[test]
+fn only_this_machine_may_reach_it() {
+    let home = tempfile::tempdir().unwrap();
+    let refused = pilothouse(home.path(), &["serve", "--listen", "0.0.0.0:0"], &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("can be reached from other machines"), "{said}");
+}
+
+#[test]
+fn an_agent_gets_nothing_that_speaks_for_a_person() {
+    let home = tempfile::tempdir().unwrap();
+    let mark = [("PILOTHOUSE_AGENT", "s/n/1")];
+    for args in [["login"].as_slice(), &["token", "--human"]] {
+        let refused = pilothouse(home.path(), args, &mark);
+        assert_eq!(refused.status.code(), Some(1), "{args:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.starts_with("Pilothouse could not give out a "), "{said}");
+        assert!(said.contains("started by an agent"), "{said}");
+        assert!(refused.stdout.is_empty());
+    }
+    let serve = Serve::start(home.path(), &mark);
+    assert!(!serve.printed.contains("code"), "{}", serve.printed);
+    serve.leave(Signal::TERM);
+
+    // One that has lost its mark has a parent that has not.
+    let program = env!("CARGO_BIN_EXE_pilothouse");
+    let line = format!("env -u PILOTHOUSE_AGENT {program} token --human; true");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &line]).env("PILOTHOUSE_HOME", home.path()).env(mark[0].0, mark[0].1);
+    let hidden = command.output().unwrap();
+    assert!(String::from_utf8(hidden.stderr).unwrap().contains("started by an agent"));
+    assert!(hidden.stdout.is_empty());
+
+    let no_terminal = pilothouse(home.path(), &["token", "--human"], &[]);
+    assert_eq!(no_terminal.status.code(), Some(1));
+    let said = String::from_utf8(no_terminal.stderr).unwrap();
+    assert!(said.contains("this is no terminal"), "{said}");
+}
+
+#[test]
+fn failures_say_what_to_do_and_exit_with_1_and_misuse_with_2() {
+    let home = tempfile::tempdir().unwrap();
+    let alone = pilothouse(home.path(), &["login"], &[]);
+    assert_eq!(alone.status.code(), Some(1));
+    let said = String::from_utf8(alone.stderr).unwrap();
+    assert!(said.starts_with("Pilothouse could not find a running `pilothouse serve`"), "{said}");
+
+    std::fs::write(home.path().join("pilothouse.toml"), "stroe = 1").unwrap();
+    let unknown = pilothouse(home.path(), &["token"], &[]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8(unknown.stderr).unwrap().contains("unknown field `stroe`"));
+
+    assert_eq!(pilothouse(home.path(), &["nonsense"], &[]).status.code(), Some(2));
+    let version = pilothouse(home.path(), &["--version"], &[]);
+    assert!(version.status.success());
+    let said = String::from_utf8(version.stdout).unwrap();
+    assert_eq!(said, format!("pilothouse {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+fn command(home: &Path, vars: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pilothouse"));
+    for name in ["PILOTHOUSE_STORE", "PILOTHOUSE_CODEX", "CODEX_MCP_BINARY", "PILOTHOUSE_LOG"] {
+        command.env_remove(name);
+    }
+    command.env("PILOTHOUSE_HOME", home).envs(vars.iter().copied()).stdin(Stdio::null());
+    command
+}
+
+fn pilothouse(home: &Path, args: &[&str], vars: &[(&str, &str)]) -> Output {
+    command(home, vars).args(args).output().unwrap()
+}
+
+/// A running `pilothouse serve`.
+struct Serve {
+    child: Child,
+    /// Kept open, as nobody may close the pipe of a program that runs.
+    _stdout: BufReader<ChildStdout>,
+    /// The one line.
+    printed: String,
+}
+
+impl Serve {
+    fn start(home: &Path, vars: &[(&str, &str)]) -> Self {
+        Self::start_at(home, "127.0.0.1:0", vars)
+    }
+
+    fn start_at(home: &Path, listen: &str, vars: &[(&str, &str)]) -> Self {
+        let mut command = command(home, vars);
+        command.args(["serve", "--listen", listen]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut printed = String::new();
+        stdout.read_line(&mut printed).unwrap();
+        Self { child, _stdout: stdout, printed: printed.trim_end().to_owned() }
+    }
+
+    fn port(&self) -> u16 {
+        let rest = self.printed.strip_prefix("http://127.0.0.1:").unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", self.port());
+        for (name, value) in headers {
+            head.extend([*name, ": ", *value, "\r\n"]);
+        }
+        if !body.is_empty() {
+            let length = body.len().to_string();
+            head += "Content-Type: application/json\r\nContent-Length: ";
+            head.extend([length.as_str(), "\r\n"]);
+        }
+        write!(stream, "{head}Connection: close\r\n\r\n{body}").unwrap();
+        BufReader::new(stream)
+    }
+
+    fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let mut res = String::new();
+        self.send(method, path, headers, body).read_to_string(&mut res).unwrap();
+        res
+    }
+
+    /// Ends it, which must not take more than 2 s.
+    fn leave(mut self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        let told = Instant::now();
+        kill_process(pid, signal).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{signal:?}: {status}");
+        assert!(told.elapsed() < Duration::from_secs(2), "{signal:?}: {:?}", told.elapsed());
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
