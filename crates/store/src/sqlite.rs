@@ -4,7 +4,6 @@
 //! threads read beside it; one listens to the other processes. None of them needs a runtime.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -83,7 +82,8 @@ pub struct Sqlite {
 
 #[derive(Debug)]
 struct Place {
-    threads: Vec<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
+    writer: JoinHandle<()>,
     lock: NodeLock,
 }
 
@@ -118,9 +118,9 @@ impl Sqlite {
 
         let path: Arc<Path> = path.into();
         let (writer, jobs) = Lane::new(&path);
-        let mut threads = vec![spawn("write", move || writer::run(&db, &jobs, courier))?];
+        let its_writer = spawn("write", move || writer::run(&db, &jobs, courier))?;
         let (readers, jobs) = Lane::new(&path);
-        let jobs = Arc::new(Mutex::new(jobs));
+        let (jobs, mut threads) = (Arc::new(Mutex::new(jobs)), vec![]);
         for _ in 0..READERS {
             let (jobs, db) = (Arc::clone(&jobs), open::connect(&path, config)?);
             threads.push(spawn("read", move || read(&db, &jobs))?);
@@ -140,7 +140,7 @@ impl Sqlite {
             readers,
             interested: AtomicBool::new(false),
             stop,
-            place: Mutex::new(Some(Place { threads, lock })),
+            place: Mutex::new(Some(Place { readers: threads, writer: its_writer, lock })),
         }))
     }
 
@@ -167,15 +167,19 @@ impl Sqlite {
     /// Ends the threads once they have done what waits, and gives what is left.
     fn end(&self) -> Option<NodeLock> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        self.writer.close();
         self.readers.close();
         self.stop.store(true, Ordering::Release);
         self.office.wake();
-        for thread in place.threads {
+        let join = |thread: JoinHandle<()>| {
             if thread.join().is_err() {
                 tracing::error!("a thread of the store panicked");
             }
-        }
+        };
+        place.readers.into_iter().for_each(join);
+        // The last connection of all brings SQLite's log into the file. Of two that close at once
+        // each takes the other for one that stays.
+        self.writer.close();
+        join(place.writer);
         self.office.close();
         Some(place.lock)
     }
@@ -437,7 +441,7 @@ impl Store for Sqlite {
                 left => left,
             };
             if let Some(lock) = self.end() {
-                fs::remove_file(&self.office.address).ok();
+                listen::unbind(&self.run, &self.office.address);
                 lock.remove();
             }
             left

@@ -42,15 +42,33 @@ pub(super) fn bind(run: &Path, node: &NodeId) -> Result<(UnixDatagram, PathBuf),
     let address = addresses(run, &node.0).into_iter().find(fits);
     let problem = "its path is too long for a socket; use a shorter one";
     let address = address.ok_or_else(|| unusable(run, problem))?;
-    if let Some(dir) = address.parent().filter(|it| *it != run) {
-        own_dir(dir)?;
-    }
-    let bound = UnixDatagram::bind(&address).and_then(|socket| {
+    let dir = address.parent().filter(|it| *it != run);
+    let bind = || {
+        if let Some(dir) = dir {
+            own_dir(dir)?;
+        }
+        Ok::<_, StoreError>(UnixDatagram::bind(&address))
+    };
+    let bound = match bind()? {
+        // The last node there has just left, and took the directory along.
+        Err(err) if err.kind() == io::ErrorKind::NotFound => bind()?,
+        bound => bound,
+    };
+    let ready = bound.and_then(|socket| {
         socket.set_nonblocking(true)?;
         fs::set_permissions(&address, fs::Permissions::from_mode(0o600))?;
         Ok(socket)
     });
-    bound.map(|it| (it, address.clone())).map_err(|err| fault::io(&address, &err))
+    ready.map_err(|err| fault::io(&address, &err)).map(|it| (it, address.clone()))
+}
+
+/// Takes a node's socket away, and the directory made for it if nobody else is there.
+pub(super) fn unbind(run: &Path, address: &Path) {
+    // What is left is swept by the next node that opens.
+    fs::remove_file(address).ok();
+    if let Some(dir) = address.parent().filter(|it| *it != run) {
+        fs::remove_dir(dir).ok();
+    }
 }
 
 /// Where a node may listen, best first.
