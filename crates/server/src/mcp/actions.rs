@@ -3,7 +3,7 @@
 use pilothouse_core::{AskKind, AskView, Subject, decision_name};
 use serde_json::{Map, Value, json};
 
-use super::events::{Mode, summary_of_change};
+use super::events::{Mode, summary_of_change, time};
 
 /// What the agent's own object says a second time, or nobody answers by.
 const SAID_ELSEWHERE: [&str; 9] = [
@@ -38,8 +38,8 @@ pub(crate) fn action(ask: &AskView, mode: Mode, console: Option<&str>) -> Value 
     say("kind", json!(ask.kind));
     say("itemId", json!(ask.item_id));
     say("reason", json!(ask.reason));
-    say("createdAt", ask.raised_at.to_string().into());
-    say("expiresAt", json!(ask.expires_at.map(|it| it.to_string())));
+    say("createdAt", time(ask.raised_at).into());
+    say("expiresAt", json!(ask.expires_at.map(time)));
     say("digest", ask.digest.clone().into());
     say("console", json!(console));
     say("agent", json!(ask.agent));

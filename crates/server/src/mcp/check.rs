@@ -416,7 +416,7 @@ fn result(
         res.insert("error".to_owned(), message.into());
     }
     if let Some(at) = turn.ended_at {
-        res.insert("completedAt".to_owned(), at.to_string().into());
+        res.insert("completedAt".to_owned(), events::time(at).into());
     }
     (Value::Object(res), line, cut)
 }

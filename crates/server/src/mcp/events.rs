@@ -1,5 +1,6 @@
 //! A session's events as `codex_check` tells them: what a model needs, or everything.
 
+use jiff::Timestamp;
 use pilothouse_core::{
     Actor, AgentError, Answer, AskRef, Envelope, Event, Management, Outcome, SessionId, Settled,
     TurnStatus, decision_name,
@@ -53,8 +54,13 @@ pub(crate) fn event(session: SessionId, envelope: &Envelope, mode: Mode) -> Valu
         "id": envelope.seq.0.saturating_sub(1),
         "type": kind,
         "data": data,
-        "timestamp": envelope.at.to_string(),
+        "timestamp": time(envelope.at),
     })
+}
+
+/// A time, to the millisecond: nobody needs more of it, and each digit is paid for.
+pub(crate) fn time(at: Timestamp) -> String {
+    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at).to_string()
 }
 
 /// What the log has of it that is the agent's own.

@@ -7,6 +7,8 @@ use pilothouse_core::{Actor, AgentError, Refusal, Settled, Settlement};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
+use super::events::time;
+
 /// Every code that a caller can meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -168,7 +170,7 @@ impl From<Refusal> for Problem {
 
 /// How an ask was settled, in words: by whom, and when.
 pub(crate) fn told(settlement: &Settlement) -> String {
-    let at = settlement.at;
+    let at = time(settlement.at);
     match &settlement.how {
         Settled::Answered { by, .. } => format!("answered by {} at {at}", who(by)),
         Settled::Expired { waited_s } => {

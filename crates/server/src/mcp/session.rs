@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Call, Reply,
     arguments::Arguments,
+    events::time,
     problem::{Code, Problem},
     word,
 };
@@ -108,13 +109,12 @@ impl Call<'_> {
         let opened_by = (!all).then(|| self.server.caller.clone());
         let filter = SessionFilter { opened_by, ..SessionFilter::default() };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let listing =
-            broker.sessions(filter, limit, cursor).await.map_err(|error| match error {
-                pilothouse::Error::Store(pilothouse_store::StoreError::BadCursor(_)) => {
-                    Problem::argument("cursor", "must be the nextCursor of a list")
-                }
-                error => error.into(),
-            })?;
+        let listing = match broker.sessions(filter, limit, cursor).await {
+            Err(Error::Store(StoreError::BadCursor(_))) => {
+                return Err(Problem::argument("cursor", "must be the nextCursor of a list"));
+            }
+            listing => listing?,
+        };
         let oldest = Timestamp::now() - SignedDuration::from_mins(SHOWN_FOR);
         let shown = listing.rows.iter().filter(|it| match it.status {
             Status::Cancelled | Status::Error => it.last_active_at > oldest,
@@ -250,9 +250,9 @@ fn public(view: &SessionView) -> Map<String, Value> {
     };
     say("sessionId", view.session_id.to_string().into());
     say("status", word(&view.status));
-    say("createdAt", view.created_at.to_string().into());
-    say("lastActiveAt", view.last_active_at.to_string().into());
-    say("cancelledAt", json!(view.cancelled_at.map(|it| it.to_string())));
+    say("createdAt", time(view.created_at).into());
+    say("lastActiveAt", time(view.last_active_at).into());
+    say("cancelledAt", json!(view.cancelled_at.map(time)));
     say("cancelledReason", json!(view.cancelled_reason));
     say("model", json!(view.model));
     say("approvalPolicy", json!(view.approval_policy));

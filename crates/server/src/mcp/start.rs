@@ -111,7 +111,8 @@ impl Call<'_> {
             },
             Some(Err(error @ Error::Agent(_))) => {
                 self.give_up(session).await;
-                return Err(Problem::from(error).or_code(Code::AppServerStartFailed));
+                let problem = Problem::from(error).or_code(Code::AppServerStartFailed);
+                return Err(Problem { message: complete(&problem.message), ..problem });
             }
             Some(Err(Error::TimedOut { .. })) | None => {
                 warnings.push("Codex is still starting; poll with codex_check.".to_owned());
@@ -230,13 +231,25 @@ fn failed_start(view: &SessionView) -> Option<String> {
     match turn.status {
         TurnStatus::Failed | TurnStatus::Lost => {
             let why = turn.error.as_ref().map_or("no reason was given", |it| it.message.as_str());
-            Some(format!("Pilothouse could not start Codex: {why}"))
+            Some(complete(why))
         }
         TurnStatus::Requested
         | TurnStatus::Started
         | TurnStatus::Completed
         | TurnStatus::Interrupted => None,
     }
+}
+
+/// A failed start as a sentence: what looks for Codex says what it could not do.
+fn complete(why: &str) -> String {
+    const DOING: [&str; 5] = ["find ", "start ", "read ", "use ", "understand "];
+    if why.starts_with("could not ") {
+        return format!("Pilothouse {why}");
+    }
+    if DOING.iter().any(|it| why.starts_with(it)) {
+        return format!("Pilothouse could not {why}");
+    }
+    format!("Pilothouse could not start Codex: {why}")
 }
 
 fn prompt_text(arguments: &mut Arguments) -> Result<String, Problem> {

@@ -1,0 +1,8 @@
+//! The program as MCP clients meet it: over its standard input and output.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod client;
+mod life;
+mod polling;
+mod real_codex;

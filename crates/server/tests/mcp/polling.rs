@@ -1,0 +1,266 @@
+//! What a caller learns of a session, when, and in how many bytes.
+
+use std::time::{Duration, Instant};
+
+use pilothouse_testkit::{
+    FakeAgent,
+    agent::{Action, Ask, Rule},
+};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+fn completed() -> Action {
+    Action::EndTurn("completed".to_owned())
+}
+
+#[tokio::test]
+async fn a_waiting_poll_returns_with_the_change() {
+    let home = tempfile::tempdir().unwrap();
+    let gate = home.path().join("gate");
+    let turn = vec![
+        Action::BeginTurn,
+        Action::WaitFile(gate.clone()),
+        Action::Message("there".to_owned()),
+        completed(),
+    ];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "never", home.path()).await;
+    client.poll_until(&session, |it| it["events"].to_string().contains("userMessage")).await;
+    let poll = |wait: u64| json!({"action": "poll", "sessionId": session, "waitMs": wait, "maxEvents": 50});
+    client.done("codex_check", poll(0)).await;
+    // Nothing happens, which takes few bytes to say.
+    let nothing = client.done("codex_check", poll(50)).await;
+    assert_eq!(nothing["events"], json!([]));
+    assert!(nothing.to_string().len() <= 120, "{nothing}");
+    // Another call is served while this one waits.
+    let params = json!({"name": "codex_check", "arguments": poll(20_000)});
+    let waiting = client.send("tools/call", params).await;
+    client.done("codex_session", json!({"action": "list"})).await;
+    std::fs::write(&gate, "").unwrap();
+    let begin = Instant::now();
+    let found = client.result("codex_check", waiting).await;
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(!found["structuredContent"]["events"].as_array().unwrap().is_empty(), "{found}");
+    let outcome = client.poll_until(&session, |it| it["status"] == "idle").await;
+    // Once per turn: it came with this poll or the one before.
+    let again = client.done("codex_check", poll(0)).await;
+    assert!(again.get("result").is_none(), "{outcome} {again}");
+}
+
+#[tokio::test]
+async fn events_have_numbers_without_gaps_and_each_reader_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("hello", "never", home.path()).await;
+    client.outcome(&session).await;
+    let mut one_by_one = vec![];
+    loop {
+        let poll = json!({"action": "poll", "sessionId": session, "reader": "slow"});
+        let found = client.done("codex_check", poll).await;
+        let events = found["events"].as_array().unwrap();
+        assert_eq!(found.get("result").is_some(), one_by_one.is_empty(), "{found}");
+        let Some(event) = events.first() else { break };
+        assert_eq!(events.len(), 1);
+        assert_eq!(found["nextCursor"], one_by_one.len() + 1);
+        one_by_one.push(event.clone());
+    }
+    let ids: Vec<_> = one_by_one.iter().map(|it| it["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
+    let all = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 500});
+    let found = client.done("codex_check", all).await;
+    assert_eq!(found["events"], Value::from(one_by_one.clone()));
+    assert_eq!(found["result"]["output"], "Hello from the fake Codex");
+    let beyond = json!({"action": "poll", "sessionId": session, "cursor": 9_999});
+    assert_eq!(client.done("codex_check", beyond).await["nextCursor"], ids.len());
+    let types: std::collections::BTreeSet<_> =
+        one_by_one.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    assert!(types.contains("output") && types.contains("result"), "{types:?}");
+
+    // Another process tells the same.
+    let mut other = Client::start(home.path(), &agent).await;
+    let all = json!({"action": "poll", "sessionId": session, "maxEvents": 500});
+    let found = other.done("codex_check", all).await;
+    let theirs = found["events"].as_array().unwrap();
+    assert_eq!(&theirs[..ids.len()], &one_by_one[..]);
+}
+
+#[tokio::test]
+async fn results_fit_and_make_progress_and_nothing_is_out_of_reach() {
+    let home = tempfile::tempdir().unwrap();
+    let words = (0..20_000).map(|it| format!("word{it} ")).collect::<String>();
+    let turn = vec![Action::BeginTurn, Action::Message(words.clone()), completed()];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "never", home.path()).await;
+    client.poll_until(&session, |it| it["status"] == "idle").await;
+    for (max_bytes, mode) in [(1, "full"), (1_000, "full"), (3_000, "minimal"), (65_536, "full")] {
+        let (mut cursor, mut cut) = (0, false);
+        loop {
+            let poll = json!({
+                "action": "poll", "sessionId": session, "cursor": cursor, "maxEvents": 100,
+                "responseMode": mode, "reader": format!("{mode}{max_bytes}"),
+                "pollOptions": {"maxBytes": max_bytes},
+            });
+            let result = client.call("codex_check", poll).await;
+            let found = &result["structuredContent"];
+            // What cannot be made smaller is let through: the frame, and what an event is.
+            assert!(result.to_string().len() <= max_bytes + 1_500, "{max_bytes}: {result}");
+            cut |= found["truncatedFields"].to_string().contains("result.output");
+            let next = found["nextCursor"].as_u64().unwrap();
+            if found["events"].as_array().unwrap().is_empty() {
+                break;
+            }
+            assert!(next > cursor, "{found}");
+            cursor = next;
+        }
+        assert!(cut, "{max_bytes} {mode}");
+    }
+    let all = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 100});
+    let result = client.call("codex_check", all).await;
+    assert!(result.to_string().len() <= 64 * 1024);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    let (_, item) = text.rsplit_once("itemId ").unwrap();
+    let item = item.trim_end_matches('.');
+    let (mut offset, mut whole) = (0, String::new());
+    loop {
+        let page = json!({
+            "action": "output", "sessionId": session, "itemId": item, "offset": offset,
+            "limit": 40_000,
+        });
+        let page = client.done("codex_check", page).await["output"].take();
+        whole.push_str(page["text"].as_str().unwrap());
+        match page["nextOffset"].as_u64() {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    assert_eq!(whole, words);
+}
+
+#[tokio::test]
+async fn a_session_with_one_approval_takes_few_bytes() {
+    let home = tempfile::tempdir().unwrap();
+    let ask = Ask { command: "touch f".to_owned(), ..Ask::default() };
+    let turn = vec![
+        Action::BeginTurn,
+        Action::Ask(ask),
+        Action::Message("finished".to_owned()),
+        completed(),
+    ];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let arguments = json!({
+        "prompt": "work", "approvalPolicy": "untrusted", "sandbox": "workspace-write",
+        "cwd": home.path(), "wait": true,
+    });
+    let started = client.call("codex", arguments).await;
+    let action = &started["structuredContent"]["actions"][0];
+    let session = started["structuredContent"]["sessionId"].as_str().unwrap().to_owned();
+    let text = started["content"][0]["text"].as_str().unwrap();
+    for needed in [&session, action["requestId"].as_str().unwrap(), "touch f", "accept|"] {
+        assert!(text.contains(needed), "{needed}: {text}");
+    }
+    let answer = json!({
+        "action": "respond_permission", "sessionId": session, "requestId": action["requestId"],
+        "decision": "accept", "waitMs": 10_000,
+    });
+    let answered = client.call("codex_check", answer).await;
+    let rest = json!({
+        "action": "poll", "sessionId": session, "waitMs": 10_000,
+        "pollOptions": {"includeEvents": false},
+    });
+    let mut n_bytes = started.to_string().len() + answered.to_string().len();
+    let mut last = answered;
+    while last["structuredContent"].get("result").is_none() {
+        last = client.call("codex_check", rest.clone()).await;
+        n_bytes += last.to_string().len();
+    }
+    assert_eq!(last["structuredContent"]["result"]["output"], "finished");
+    assert!(last["content"][0]["text"].as_str().unwrap().contains("finished"));
+    assert!(n_bytes < 4_000, "{n_bytes}");
+}
+
+#[tokio::test]
+async fn a_caller_sees_others_only_if_it_asks_and_never_answers_for_them() {
+    let home = tempfile::tempdir().unwrap();
+    let ask = Ask { command: "touch f".to_owned(), ..Ask::default() };
+    let turn = vec![Action::BeginTurn, Action::Ask(ask), completed()];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut owner = Client::start(home.path(), &agent).await;
+    let mut other = Client::start(home.path(), &agent).await;
+    let session = owner.session("work", "untrusted", home.path()).await;
+    let action = owner.action(&session).await;
+    let list = |scope: &str| json!({"action": "list", "scope": scope});
+    assert_eq!(other.done("codex_session", list("own")).await["sessions"], json!([]));
+    let all = other.done("codex_session", list("all")).await;
+    assert_eq!(all["sessions"][0]["sessionId"], session.as_str());
+    assert_eq!(other.action(&session).await["digest"], action["digest"]);
+    let answer = json!({
+        "action": "respond_permission", "sessionId": session, "requestId": action["requestId"],
+        "decision": "accept",
+    });
+    let error = other.refused("codex_check", answer).await;
+    assert_eq!(error["code"], "HUMAN_ONLY", "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("pilothouse inbox"), "{error}");
+    owner.decide(&session, &action, "decline").await;
+    let outcome = other.outcome(&session).await;
+    assert_eq!(outcome["status"], "completed");
+}
+
+#[tokio::test]
+async fn what_is_being_said_is_shown_and_sessions_are_managed() {
+    let home = tempfile::tempdir().unwrap();
+    let delta = |text: &str| {
+        let params = json!({
+            "threadId": "$threadId", "turnId": "$turnId", "itemId": "msg_1", "delta": text,
+        });
+        Action::Send(json!({"method": "item/agentMessage/delta", "params": params}))
+    };
+    let item = json!({
+        "threadId": "$threadId", "turnId": "$turnId",
+        "item": {"type": "agentMessage", "id": "msg_1", "text": "", "phase": null},
+    });
+    let turn = vec![
+        Action::BeginTurn,
+        Action::Send(json!({"method": "item/started", "params": item})),
+        delta("so "),
+        delta("far"),
+    ];
+    let agent = FakeAgent::new(&[Rule::on_nth("turn/start", 1, turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "never", home.path()).await;
+    let found = client.poll_until(&session, |it| it["live"].to_string().contains("so far")).await;
+    assert_eq!(found["live"], json!([{"itemId": "msg_1", "text": "so far"}]));
+    let page = json!({"action": "output", "sessionId": session, "itemId": "msg_1"});
+    assert_eq!(client.done("codex_check", page).await["output"]["text"], "so far");
+
+    let act = |action: &str| json!({"action": action, "sessionId": session});
+    assert_eq!(client.done("codex_session", act("interrupt")).await["success"], true);
+    let reply = json!({"sessionId": session, "prompt": "on", "wait": true});
+    let replied = client.done("codex_reply", reply).await;
+    assert_eq!(replied["result"]["status"], "completed", "{replied}");
+    let mut rename = act("rename");
+    rename["title"] = "My work".into();
+    client.done("codex_session", rename).await;
+    client.done("codex_session", act("clean_background_terminals")).await;
+    let fork = client.done("codex_session", act("fork")).await;
+    assert_eq!(fork["status"], "idle");
+    let mut get = act("get");
+    get["includeSensitive"] = true.into();
+    let info = client.done("codex_session", get).await;
+    assert_eq!((&info["title"], &info["turns"]), (&json!("My work"), &json!(2)));
+    assert_ne!(info["threadId"], fork["threadId"]);
+    assert_eq!(
+        client.done("codex_session", json!({"action": "models"})).await["models"],
+        json!([])
+    );
+    client.done("codex_session", act("cancel")).await;
+    client.done("codex_session", act("cancel")).await;
+    let reply = json!({"sessionId": session, "prompt": "on"});
+    assert_eq!(client.refused("codex_reply", reply).await["code"], "CANCELLED");
+    let listed = client.done("codex_session", json!({"action": "list"})).await;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+}
