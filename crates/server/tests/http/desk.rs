@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use pilothouse::{
     Broker, Config,
     agent::process::GuardCommand,
-    store::{Sqlite, Store},
+    store::{Memory, MemoryWorld, NodeId, Sqlite, Store},
 };
 use pilothouse_server::http::{Drawer, Front, FrontConfig, router};
 use pilothouse_testkit::{
@@ -48,6 +48,12 @@ pub(crate) struct Reply {
 impl Desk {
     pub(crate) async fn open(agent: &FakeAgent) -> Self {
         Self::join(agent, Arc::new(tempfile::tempdir().unwrap())).await
+    }
+
+    /// On a store that never makes anybody wait, so that time may be paused.
+    pub(crate) async fn in_memory(agent: &FakeAgent) -> Self {
+        let store = Memory::open(&MemoryWorld::new(), NodeId("a".into()));
+        Self::on(agent, Arc::new(tempfile::tempdir().unwrap()), store).await
     }
 
     /// One more node on the store of a home.

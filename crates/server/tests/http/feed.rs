@@ -152,7 +152,7 @@ async fn a_silent_feed_is_kept_alive() {
     use futures_util::StreamExt as _;
     use tower::ServiceExt as _;
 
-    let desk = Desk::open(&FakeAgent::new(&[]).unwrap()).await;
+    let desk = Desk::in_memory(&FakeAgent::new(&[]).unwrap()).await;
     let request = crate::desk::request("GET", "/api/v1/feed", &desk.human, None);
     let body: Body = desk.router.clone().oneshot(request).await.unwrap().into_body();
     let mut chunks = body.into_data_stream();
@@ -173,7 +173,8 @@ async fn a_silent_feed_is_kept_alive() {
 async fn a_reader_that_takes_nothing_is_dropped_and_can_resume() {
     use pilothouse::core::{Actor, Intent};
 
-    let desk = Desk::open(&FakeAgent::new(&[]).unwrap()).await;
+    let agent = FakeAgent::new(&[]).unwrap();
+    let desk = Desk::in_memory(&agent).await;
     let id = desk.start().await;
     desk.session_until(&id, "idle").await;
     let mut stream = desk.follow(&desk.human, "", None).await;
