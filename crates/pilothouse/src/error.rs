@@ -17,7 +17,7 @@ pub enum Error {
     #[error("there is no request {0}")]
     NoSuchAsk(AskRef),
     /// The store failed.
-    #[error("the store could not do it: {0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// No agent could be brought.
     #[error("{}", .0.message)]
