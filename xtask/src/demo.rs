@@ -231,6 +231,7 @@ impl Places {
             "title": "A first approval",
             "approvalPolicy": "untrusted",
             "sandbox": "workspace-write",
+            "approvalTimeoutMs": 0,
             "cwd": self.project,
         })
     }
