@@ -153,6 +153,20 @@ async fn arguments_are_checked_by_name() {
 }
 
 #[tokio::test]
+async fn a_store_that_cannot_be_opened_is_said_by_each_call() {
+    let home = tempfile::tempdir().unwrap();
+    let env = [("PILOTHOUSE_STORE".to_owned(), "sqlite:/dev/null/x.db".to_owned())];
+    let mut client = Client::start_with(home.path(), &env).await;
+    for _ in 0..2 {
+        let error = client.refused("codex_session", json!({"action": "list"})).await;
+        assert_eq!(error["code"], "INTERNAL");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("Pilothouse could not open"), "{message}");
+        assert!(message.contains("/dev/null/x.db"), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_arguments_are_ignored_and_named() {
     let home = tempfile::tempdir().unwrap();
     let agent = FakeAgent::new(&[]).unwrap();

@@ -90,7 +90,7 @@ async fn events_have_numbers_without_gaps_and_each_reader_its_place() {
 #[tokio::test]
 async fn results_fit_and_make_progress_and_nothing_is_out_of_reach() {
     let home = tempfile::tempdir().unwrap();
-    let words = (0..20_000).map(|it| format!("word{it} ")).collect::<String>();
+    let words = (0..20_000).map(|it| format!("word{it}")).collect::<Vec<_>>().join(" ");
     let turn = vec![Action::BeginTurn, Action::Message(words.clone()), completed()];
     let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
     let mut client = Client::start(home.path(), &agent).await;
