@@ -1,7 +1,11 @@
 //! The description of the REST interface, as `OpenAPI` has it.
 
-use axum::Json;
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
 use serde_json::{Map, Value, json};
+
+use super::Front;
 
 /// One operation: method, address, what it does, what it takes, what it gives.
 struct Operation {
@@ -124,12 +128,12 @@ const OPERATIONS: &[Operation] = &[
     get("/api/v1/openapi.json", "This description", &[], "Nothing", &["401"]),
 ];
 
-pub(super) async fn describe() -> Json<Value> {
-    Json(document())
+pub(super) async fn describe(State(front): State<Arc<Front>>) -> Json<Value> {
+    Json(document(&front.cookie))
 }
 
 /// The whole description.
-fn document() -> Value {
+fn document(cookie: &str) -> Value {
     let mut paths = Map::new();
     for operation in OPERATIONS {
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -148,7 +152,7 @@ fn document() -> Value {
         "components": {
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
-                "login": { "type": "apiKey", "in": "cookie", "name": "pilothouse" },
+                "login": { "type": "apiKey", "in": "cookie", "name": cookie },
             },
             "schemas": schemas(),
         },
@@ -342,7 +346,7 @@ mod tests {
 
     #[test]
     fn all_that_is_referred_to_is_described() {
-        let document = document();
+        let document = document("pilothouse");
         let text = document.to_string();
         let schemas = document["components"]["schemas"].as_object().unwrap();
         let referred: Vec<_> = text

@@ -76,7 +76,12 @@ impl Problem {
             Error::Store(error) => Self::store(doing, &error),
             Error::Agent(error) => {
                 let code = error.detail.get("code").and_then(|it| it.as_str());
-                new(StatusCode::BAD_GATEWAY, code.unwrap_or("INTERNAL"))
+                let status = match code {
+                    // Nothing failed: the session is not as far yet.
+                    Some("THREAD_FORK_RESUME_FAILED") => StatusCode::CONFLICT,
+                    _ => StatusCode::BAD_GATEWAY,
+                };
+                new(status, code.unwrap_or("INTERNAL"))
             }
             Error::TimedOut { .. } => new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT"),
             Error::Stopping => new(StatusCode::SERVICE_UNAVAILABLE, "CANCELLED")

@@ -125,6 +125,27 @@ impl Desk {
         self.send(request("POST", path, &self.human, Some(body))).await
     }
 
+    /// Holds a reply to what the description of the interface says: every field is named there,
+    /// and of the right type.
+    pub(crate) async fn is_described(&self, name: &str, value: &Value) {
+        let document = self.get("/api/v1/openapi.json").await.body;
+        let schemas = &document["components"]["schemas"];
+        for field in value.as_object().unwrap().keys() {
+            let known = schemas[name]["properties"].get(field);
+            assert!(known.is_some(), "{name} has {field}, which is not described");
+        }
+        let schema = json!({
+            "$ref": format!("#/components/schemas/{name}"),
+            "components": document["components"],
+        });
+        let errors: Vec<_> = jsonschema::validator_for(&schema)
+            .unwrap()
+            .iter_errors(value)
+            .map(|it| format!("{}: {it}", it.instance_path()))
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{value}");
+    }
+
     /// Starts a session; gives its name.
     pub(crate) async fn start(&self) -> String {
         let reply = self.post("/api/v1/sessions", new_session()).await;

@@ -67,6 +67,37 @@ async fn a_session_is_started_asks_is_answered_and_rests() {
 }
 
 #[tokio::test]
+async fn what_comes_is_as_described() {
+    let agent = asking();
+    let desk = Desk::open(&agent).await;
+    let id = desk.start().await;
+    let ask = desk.asked(&id).await;
+    desk.is_described("AskView", &ask).await;
+    let session = desk.get(&format!("/api/v1/sessions/{id}")).await.body;
+    desk.is_described("SessionView", &session).await;
+    desk.is_described("TurnView", &session["lastTurn"]).await;
+    desk.is_described("Sessions", &desk.get("/api/v1/sessions").await.body).await;
+    desk.is_described("Asks", &desk.get("/api/v1/asks").await.body).await;
+    desk.is_described("Me", &desk.get("/api/v1/me").await.body).await;
+    desk.is_described("Health", &desk.get("/healthz").await.body).await;
+    let body = json!({ "digest": ask["digest"], "decision": "accept" });
+    desk.is_described("Answer", &body).await;
+    let settled = desk.post(&answer_path(&ask), body.clone()).await.body;
+    desk.is_described("AskView", &settled).await;
+    desk.is_described("Settlement", &settled["settlement"]).await;
+    desk.is_described("Problem", &desk.post(&answer_path(&ask), body).await.body).await;
+    let session = desk.session_until(&id, "idle").await;
+    desk.is_described("SessionView", &session).await;
+    desk.is_described("TurnView", &session["lastTurn"]).await;
+    let events = desk.get(&format!("/api/v1/sessions/{id}/events")).await.body;
+    desk.is_described("Events", &events).await;
+    for event in events["events"].as_array().unwrap() {
+        desk.is_described("Envelope", event).await;
+    }
+    desk.close().await;
+}
+
+#[tokio::test]
 async fn a_session_of_one_node_is_listed_and_answered_over_another() {
     let agent = asking();
     let here = Desk::open(&agent).await;
