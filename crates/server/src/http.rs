@@ -6,6 +6,7 @@
 
 mod asks;
 mod body;
+mod bounded;
 mod bucket;
 mod door;
 mod feed;

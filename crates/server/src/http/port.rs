@@ -9,11 +9,17 @@ use std::{
 };
 
 use axum::serve::ListenerExt as _;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Front, router};
+use super::{
+    Front,
+    bounded::{Bounded, Connection},
+    router,
+};
 
+/// Connections at the same time. A process may often have 1024 files, and agents need some.
+const MAX_CONNECTIONS: usize = 512;
 /// Ports that are tried after one that is taken.
 const MORE_PORTS: u16 = 20;
 /// How long connections may take to end once they should.
@@ -69,7 +75,8 @@ pub async fn serve(
     until: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let stop = CancellationToken::new();
-    let server = axum::serve(listener.tap_io(prepare), router(Arc::clone(&front)))
+    let bounded = Bounded::new(listener, MAX_CONNECTIONS);
+    let server = axum::serve(bounded.tap_io(prepare), router(Arc::clone(&front)))
         .with_graceful_shutdown(stop.clone().cancelled_owned());
     let server = server.into_future();
     tokio::pin!(server);
@@ -83,14 +90,15 @@ pub async fn serve(
     tokio::time::timeout(WIND_DOWN, server).await.unwrap_or(Ok(()))
 }
 
-fn prepare(stream: &mut TcpStream) {
+fn prepare(connection: &mut Connection) {
+    let stream = &connection.stream;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not have small packets sent at once");
     }
     #[cfg(target_os = "linux")]
     {
         let limit = u32::try_from(UNREAD.as_millis()).unwrap_or(u32::MAX);
-        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(&*stream, limit) {
+        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, limit) {
             tracing::debug!(%error, "could not limit how long a reader may stall");
         }
     }
