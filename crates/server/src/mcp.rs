@@ -235,7 +235,7 @@ impl Call<'_> {
     async fn broker(&self) -> Result<&Broker, Problem> {
         let broker = self.server.broker.get_or_try_init(|| (self.server.open)()).await;
         broker.map_err(|error| {
-            Problem::new(Code::Internal, format!("Pilothouse could not {error:#}"))
+            Problem::new(Code::Internal, format!("Pilothouse could not {error}"))
         })
     }
 

@@ -8,6 +8,7 @@ use std::io;
 
 use rmcp::{
     RoleServer,
+    model::ClientRequest,
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -31,6 +32,9 @@ const MAX_BATCH: usize = 64;
 const KEEP_ROOM: usize = 1024 * 1024;
 /// Bytes that are read at once.
 const READ: usize = 64 * 1024;
+
+/// Requests that are nothing without their parameters.
+const WITH_PARAMETERS: [&str; 3] = ["initialize", "tools/call", "resources/read"];
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -236,7 +240,9 @@ fn parse(line: &[u8]) -> Parsed {
     if line.is_empty() {
         return Parsed::Nothing;
     }
-    if let Ok(message) = serde_json::from_slice(line) {
+    if let Ok(message) = serde_json::from_slice(line)
+        && !is_misread(&message)
+    {
         return Parsed::Message(Box::new(message));
     }
     let message = match serde_json::from_slice::<Value>(line) {
@@ -264,6 +270,13 @@ fn parse(line: &[u8]) -> Parsed {
             Parsed::Reply(error(id, INVALID_REQUEST, problem))
         }
     }
+}
+
+/// A request of MCP's own whose parameters did not fit passes for one of somebody else's.
+fn is_misread(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let RxJsonRpcMessage::<RoleServer>::Request(request) = message else { return false };
+    let ClientRequest::CustomRequest(custom) = &request.request else { return false };
+    WITH_PARAMETERS.contains(&custom.method.as_str())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for this")]

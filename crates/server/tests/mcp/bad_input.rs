@@ -162,7 +162,7 @@ async fn a_store_that_cannot_be_opened_is_said_by_each_call() {
         assert_eq!(error["code"], "INTERNAL");
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with("Pilothouse could not open"), "{message}");
-        assert!(message.contains("/dev/null/x.db"), "{message}");
+        assert!(message.contains("/dev/null"), "{message}");
     }
 }
 

@@ -158,7 +158,7 @@ async fn a_call_that_waits_says_so_and_can_be_taken_back() {
     let home = tempfile::tempdir().unwrap();
     let mut client = Client::start(home.path(), &agent).await;
     let session = client.session("work", "never", home.path()).await;
-    client.poll_until(&session, |it| it["events"].to_string().contains("userMessage")).await;
+    client.poll_until(&session, |it| it["events"].to_string().contains("item/completed")).await;
     let poll = json!({"action": "poll", "sessionId": session, "waitMs": 0, "maxEvents": 100});
     client.done("codex_check", poll).await;
     let params = json!({

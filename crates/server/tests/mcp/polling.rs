@@ -27,7 +27,7 @@ async fn a_waiting_poll_returns_with_the_change() {
     let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
     let mut client = Client::start(home.path(), &agent).await;
     let session = client.session("work", "never", home.path()).await;
-    client.poll_until(&session, |it| it["events"].to_string().contains("userMessage")).await;
+    client.poll_until(&session, |it| it["events"].to_string().contains("item/completed")).await;
     let poll = |wait: u64| json!({"action": "poll", "sessionId": session, "waitMs": wait, "maxEvents": 50});
     client.done("codex_check", poll(0)).await;
     // Nothing happens, which takes few bytes to say.
