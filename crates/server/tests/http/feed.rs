@@ -188,7 +188,7 @@ async fn a_reader_that_takes_nothing_is_dropped_and_can_resume() {
     tokio::time::pause();
     let gone = async {
         while desk.broker.nodes().await.unwrap()[0].presence.human_surfaces > 0 {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            tokio::time::advance(std::time::Duration::from_secs(1)).await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_mins(5), gone).await.unwrap();
