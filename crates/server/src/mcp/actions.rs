@@ -43,9 +43,9 @@ pub(crate) fn action(ask: &AskView, mode: Mode, console: Option<&str>) -> Value 
     say("digest", ask.digest.clone().into());
     say("console", json!(console));
     say("agent", json!(ask.agent));
-    for name in ["approvalId", "commandActions"] {
-        say(name, ask.params.get(name).cloned().unwrap_or_default());
-    }
+    say("approvalId", ask.params.get("approvalId").cloned().unwrap_or_default());
+    let parsed = ask.params.get("commandActions").filter(|it| mode == Mode::Full || is_news(it));
+    say("commandActions", parsed.cloned().unwrap_or_default());
     let mut decisions: Vec<_> = ask.offers.iter().map(|it| decision_name(it.decision)).collect();
     decisions.dedup();
     say("availableDecisions", json!(decisions));
@@ -62,6 +62,13 @@ pub(crate) fn action(ask: &AskView, mode: Mode, console: Option<&str>) -> Value 
     }
     say("params", params(ask, mode));
     Value::Object(res)
+}
+
+/// Whether the agent understood anything of its own command.
+fn is_news(parsed: &Value) -> bool {
+    parsed
+        .as_array()
+        .is_none_or(|it| it.iter().any(|it| it.get("type").is_none_or(|it| it != "unknown")))
 }
 
 fn params(ask: &AskView, mode: Mode) -> Value {

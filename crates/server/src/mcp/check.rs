@@ -392,8 +392,10 @@ fn result(
     }
     if let Some(usage) = &turn.usage {
         let total = usage.get("total").filter(|it| it.is_object() && mode != Mode::Full);
-        if let Some(usage) = total.or(Some(usage)).filter(|it| it.is_object()) {
-            res.insert("usage".to_owned(), usage.clone());
+        if let Value::Object(usage) = total.unwrap_or(usage) {
+            let mut usage = usage.clone();
+            usage.retain(|_, it| mode == Mode::Full || *it != 0);
+            res.insert("usage".to_owned(), usage.into());
         }
     }
     if !turn.files.is_empty() {

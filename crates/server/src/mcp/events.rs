@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{bounds, problem::who};
 
+/// Bytes of a prompt that are told to those who want little.
+const MAX_OWN_WORDS: usize = 200;
+
 /// How much of an event is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -247,7 +250,9 @@ fn about_item(
     if mode == Mode::Full {
         return data;
     }
-    let limit = mode.text_limit();
+    // Who reads this has written it.
+    let own = kind == "userMessage" && mode == Mode::Minimal;
+    let limit = if own { MAX_OWN_WORDS } else { mode.text_limit() };
     let mut say = |name: &str, text: &str| {
         if !text.is_empty() {
             data[name] = bounds::cut(text, limit).unwrap_or_else(|| text.to_owned()).into();
@@ -259,7 +264,7 @@ fn about_item(
         }
     }
     // What began is shown by the tails of open items.
-    if method == "item/completed" || kind == "userMessage" {
+    if method == "item/completed" {
         say("text", &words(body));
         if let Some(output) = body.get("aggregatedOutput") {
             say("output", &text(output));

@@ -54,6 +54,80 @@ async fn a_command_is_accepted_a_change_declined_and_the_session_goes_on() {
 }
 
 #[tokio::test]
+async fn forms_and_questions_are_answered_and_an_approval_expires_without_being_declined() {
+    let model = ScriptedModel::start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut client = client(&model, home.path()).await;
+    let begin = |steps: Value, advanced: Value| {
+        json!({
+            "prompt": format!("go\nSCRIPT:{steps}"), "approvalPolicy": "untrusted",
+            "sandbox": "workspace-write", "cwd": home.path(), "wait": true, "advanced": advanced,
+        })
+    };
+    let asked = |started: &Value| {
+        let name = |it: &Value| it.as_str().unwrap().to_owned();
+        let action = &started["actions"][0];
+        (name(&started["sessionId"]), name(&action["requestId"]), action.clone())
+    };
+
+    let probe = pilothouse_testkit::bin("probe-mcp").unwrap();
+    let config = json!({"config": {"mcp_servers": {"probe": {"command": probe}}}});
+    let steps = json!([[{"call": "ask_form", "ns": "mcp__probe"}], [{"msg": "asked"}]]);
+    let mut arguments = begin(steps, config);
+    // Under `untrusted` Codex would ask about the call first.
+    arguments["approvalPolicy"] = "on-request".into();
+    let started = client.done("codex", arguments).await;
+    let (session, request, action) = asked(&started);
+    assert_eq!(action["kind"], "elicitation", "{started}");
+    let fill = |content: Value| {
+        json!({
+            "action": "respond_elicitation", "sessionId": session, "requestId": request,
+            "decision": "accept", "content": content,
+        })
+    };
+    let error = client.refused("codex_check", fill(json!({"age": 36}))).await;
+    assert!(error["message"].as_str().unwrap().starts_with("content.name: "), "{error}");
+    client.done("codex_check", fill(json!({"name": "Ada", "age": 36}))).await;
+    assert_eq!(client.outcome(&session).await["output"], "asked");
+
+    let question = json!({
+        "id": "q1", "header": "Colour", "question": "Which?",
+        "options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}],
+    });
+    let call = json!({"call": "request_user_input", "args": {"questions": [question]}});
+    let plan = json!({"collaborationMode": {"mode": "plan", "settings": {"model": "gpt-5.5"}}});
+    let arguments = begin(json!([[call], [{"msg": "thanks"}]]), plan);
+    let started = client.done("codex", arguments).await;
+    let (session, request, action) = asked(&started);
+    assert_eq!((&action["type"], &action["kind"]), (&json!("user_input"), &json!("user_input")));
+    let choose = |answers: Value| {
+        json!({
+            "action": "respond_user_input", "sessionId": session, "requestId": request,
+            "answers": answers,
+        })
+    };
+    let error = client.refused("codex_check", choose(json!({"q2": {"answers": ["red"]}}))).await;
+    assert!(error["message"].as_str().unwrap().starts_with("answers: "), "{error}");
+    client.done("codex_check", choose(json!({"q1": {"answers": ["blue"]}}))).await;
+    assert_eq!(client.outcome(&session).await["output"], "thanks");
+    assert!(model.requests().last().unwrap().input_text().contains("blue"));
+
+    let steps = json!([[{"cmd": "mkdir never"}], [{"msg": "gave up"}]]);
+    let started = client.done("codex", begin(steps, json!({"approvalTimeoutMs": 300}))).await;
+    let (session, _, action) = asked(&started);
+    assert!(action["expiresAt"].is_string(), "{action}");
+    let found = client.poll_until(&session, |it| it["result"].is_object()).await;
+    assert_eq!(found["result"]["output"], "gave up");
+    let all = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 500});
+    let events = client.done("codex_check", all).await["events"].take();
+    let settled = events.as_array().unwrap().iter().find(|it| it["type"] == "approval_result");
+    assert_eq!(settled.unwrap()["data"]["timeout"], true, "{events}");
+    let told = model.requests().last().unwrap().input_text();
+    assert!(!told.contains("rejected by user"), "{told}");
+    assert!(!home.path().join("never").exists());
+}
+
+#[tokio::test]
 async fn three_sessions_share_one_codex_and_do_not_mix() {
     let model = ScriptedModel::start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
