@@ -234,9 +234,8 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     async fn broker(&self) -> Result<&Broker, Problem> {
         let broker = self.server.broker.get_or_try_init(|| (self.server.open)()).await;
-        broker.map_err(|error| {
-            Problem::new(Code::Internal, format!("Pilothouse could not {error}"))
-        })
+        broker
+            .map_err(|error| Problem::new(Code::Internal, format!("Pilothouse could not {error}")))
     }
 
     fn session_id(arguments: &mut Arguments) -> Result<SessionId, Problem> {

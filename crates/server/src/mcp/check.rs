@@ -30,7 +30,7 @@ const MAX_ASKS: usize = 50;
 /// Bytes of one result, unless the caller wants another bound.
 const MAX_BYTES: usize = 64 * 1024;
 /// What a result has beside events, asks and words.
-const SKELETON: usize = 400;
+const SKELETON: usize = 700;
 /// An event is never cut below this.
 const LEAST_EVENT: usize = 200;
 /// How soon to look again when an ask waits, in milliseconds.
@@ -262,7 +262,7 @@ impl Call<'_> {
         let mut text = String::new();
         if !asks.is_empty() {
             // Text and structure both tell it.
-            let share = (max / 2 / asks.len()).max(LEAST_EVENT);
+            let share = ((max - SKELETON) / 2 / asks.len()).max(LEAST_EVENT);
             let mut told: Vec<Value> = vec![];
             for (index, ask) in asks.iter().enumerate() {
                 let mut action = actions::action(ask, query.mode, console);
@@ -290,7 +290,8 @@ impl Call<'_> {
         let turn_number = turn.as_ref().map(|it| it.turn.0);
         if let Some(turn) = turn {
             let wants_json = self.server.readers().wants_json(query.session);
-            let (result, line, cut) = result(&turn, query.mode, wants_json, max * 2 / 3);
+            let (result, line, cut) =
+                result(&turn, query.mode, wants_json, (max - SKELETON) * 2 / 3);
             lost.extend(cut.into_iter().map(|it| format!("result.{it}")));
             fields.insert("result".to_owned(), result);
             text.push('\n');
@@ -390,7 +391,7 @@ fn result(
         line.push_str(&told);
         res.insert("output".to_owned(), told.into());
     }
-    if let Some(usage) = &turn.usage {
+    if let Some(usage) = turn.usage.as_ref().filter(|_| limit > SKELETON) {
         let total = usage.get("total").filter(|it| it.is_object() && mode != Mode::Full);
         if let Value::Object(usage) = total.unwrap_or(usage) {
             let mut usage = usage.clone();

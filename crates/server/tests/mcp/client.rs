@@ -25,7 +25,7 @@ pub(crate) struct Client {
     n_requests: u64,
     schemas: BTreeMap<String, jsonschema::Validator>,
     /// Notifications that came so far.
-    pub(crate) notes: Vec<Value>,
+    notes: Vec<Value>,
     /// Answers that came while another was waited for.
     answers: Vec<Value>,
 }
@@ -104,15 +104,33 @@ impl Client {
         }
     }
 
+    async fn next(&mut self) -> Value {
+        let line = timeout(LONG, self.lines.next_line()).await.unwrap().unwrap();
+        serde_json::from_str(&line.expect("the program ended")).unwrap()
+    }
+
     /// The next message that is no notification.
     pub(crate) async fn message(&mut self) -> Value {
         loop {
-            let line = timeout(LONG, self.lines.next_line()).await.unwrap().unwrap();
-            let message: Value = serde_json::from_str(&line.expect("the program ended")).unwrap();
+            let message = self.next().await;
             if message.get("method").is_none() {
                 return message;
             }
             self.notes.push(message);
+        }
+    }
+
+    /// The next notification.
+    pub(crate) async fn note(&mut self) -> Value {
+        loop {
+            if let Some(note) = self.notes.pop() {
+                return note;
+            }
+            let message = self.next().await;
+            if message.get("method").is_some() {
+                return message;
+            }
+            self.answers.push(message);
         }
     }
 
