@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use pilothouse::Broker;
 use pilothouse_core::{
-    AskView, Envelope, Seq, SessionId, SessionView, Status, TurnStatus, TurnView,
+    AgentError, AskView, Envelope, Event, Outcome, Seq, SessionId, SessionView, Status, TurnId,
+    TurnStatus, TurnView,
 };
-use pilothouse_store::AskFilter;
+use pilothouse_store::{AskFilter, MAX_PAGE};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     events::{self, Mode},
     output,
     problem::Problem,
+    readers::Seen,
     word,
 };
 
@@ -33,6 +35,8 @@ const MAX_BYTES: usize = 64 * 1024;
 const SKELETON: usize = 700;
 /// An event is never cut below this.
 const LEAST_EVENT: usize = 200;
+/// Events that are searched, from the end of the log, for how an earlier turn ended.
+const NEAR_END: u64 = 900;
 /// How soon to look again when an ask waits, in milliseconds.
 const SOON: u64 = 1_000;
 
@@ -233,10 +237,10 @@ impl Call<'_> {
             asks.reverse();
         }
         let replay = query.cursor.is_some_and(|it| it < seen.next);
-        let turn = view.last_turn.clone().filter(|it| {
-            let ended = !matches!(it.status, TurnStatus::Requested | TurnStatus::Started);
-            query.result && ended && (it.turn.0 > seen.result || replay)
-        });
+        let mut turn = None;
+        if query.result {
+            turn = ended_turn(broker, &view, &seen, replay).await?;
+        }
         let enough = match query.until {
             Until::News => {
                 let new_ask = asks.iter().any(|it| !seen.asks.contains(&it.ask()));
@@ -320,7 +324,7 @@ impl Call<'_> {
             query.events.then_some(next),
             query.actions.then(|| asks.iter().map(AskView::ask).collect()),
             turn_number,
-            view.status,
+            &view,
         );
         let head = format!(
             "{} {}, nextCursor {next}",
@@ -359,6 +363,48 @@ impl Call<'_> {
         }
         Ok(())
     }
+}
+
+/// The turn whose result this reader is to be told: the first that it was not, if it was here then.
+async fn ended_turn(
+    broker: &Broker,
+    view: &SessionView,
+    seen: &Seen,
+    replay: bool,
+) -> Result<Option<TurnView>, Problem> {
+    let Some(last) = view.last_turn.clone() else { return Ok(None) };
+    let has_ended = !matches!(last.status, TurnStatus::Requested | TurnStatus::Started);
+    let due = TurnId(seen.result + 1);
+    // A prompt that waited in the queue begins in the moment in which the turn before it ends.
+    if seen.status.is_some() && due < last.turn && !replay {
+        let after = Seq(view.last_seq.0.saturating_sub(NEAR_END));
+        let page = broker.events(view.session_id, after, MAX_PAGE).await?;
+        if let Some(turn) = page.events.iter().find_map(|it| as_ended(it, due)) {
+            return Ok(Some(turn));
+        }
+    }
+    Ok(Some(last).filter(|it| has_ended && (it.turn >= due || replay)))
+}
+
+fn as_ended(envelope: &Envelope, wanted: TurnId) -> Option<TurnView> {
+    let Event::TurnEnded { turn, outcome, report } = &envelope.event else { return None };
+    let error = match outcome {
+        Outcome::Failed { error } => Some(error.clone()),
+        Outcome::Lost { cause } => Some(AgentError { message: cause.clone(), detail: Value::Null }),
+        Outcome::Completed | Outcome::Interrupted => None,
+    };
+    (*turn == wanted).then(|| TurnView {
+        turn: *turn,
+        turn_id: None,
+        status: outcome.into(),
+        prompt: String::new(),
+        output: report.output.clone(),
+        error,
+        usage: report.usage.clone(),
+        files: report.files.clone(),
+        requested_at: envelope.at,
+        ended_at: Some(envelope.at),
+    })
 }
 
 /// What a turn came to: as an object, as a line, and which of its fields were cut.

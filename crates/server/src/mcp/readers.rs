@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pilothouse_core::{AskId, Patience, SessionId, Status};
+use pilothouse_core::{AskId, Patience, SessionId, SessionView, Status};
 
 /// Most readers that are remembered; those of the oldest sessions go first, and begin anew.
 const MAX_READERS: usize = 10_000;
@@ -50,15 +50,19 @@ impl Readers {
         next: Option<u64>,
         asks: Option<BTreeSet<AskId>>,
         result: Option<u32>,
-        status: Status,
+        view: &SessionView,
     ) {
         let seen = self.seen.entry((session, reader.map(str::to_owned))).or_default();
+        if seen.status.is_none() {
+            // What was over before it came is not news to it.
+            seen.result = view.turns.saturating_sub(1);
+        }
         seen.next = seen.next.max(next.unwrap_or_default());
         seen.result = seen.result.max(result.unwrap_or_default());
         if let Some(asks) = asks {
             seen.asks = asks;
         }
-        seen.status = Some(status);
+        seen.status = Some(view.status);
         if self.seen.len() > MAX_READERS {
             self.seen.pop_first();
         }
@@ -72,8 +76,11 @@ impl Readers {
         }
     }
 
-    /// Takes note of whether a session's next result is to be JSON.
-    pub(crate) fn replied(&mut self, session: SessionId, wants_json: bool) {
+    /// Takes note of a new turn: what came before it is past, and whether its result is to be JSON.
+    pub(crate) fn replied(&mut self, session: SessionId, past: u32, wants_json: bool) {
+        if let Some(seen) = self.seen.get_mut(&(session, None)) {
+            seen.result = seen.result.max(past);
+        }
         self.started.entry(session).or_default().wants_json = wants_json;
     }
 

@@ -9,7 +9,7 @@ use std::{
 use pilothouse::{Error, Start};
 use pilothouse_core::{
     ApprovalPolicy, Intent, Isolation, Overrides, Patience, Prompt, Sandbox, SessionView, Spec,
-    TurnStatus, WhenBusy,
+    Status, TurnStatus, WhenBusy,
 };
 use serde_json::{Map, Value};
 
@@ -161,10 +161,11 @@ impl Call<'_> {
         let before = view.turns;
         let intent = Intent::Prompt { prompt, when_busy };
         broker.act(session, intent, &self.server.caller).await?;
-        if when_busy == WhenBusy::Refuse || broker.session(session).await?.turns > before {
-            self.server.readers().replied(session, wants_json);
-        }
+        let was_idle = !matches!(view.status, Status::Running | Status::WaitingApproval);
         let view = broker.session(session).await?;
+        if was_idle && view.turns > before {
+            self.server.readers().replied(session, before, wants_json);
+        }
         Ok(self.answer_with(&view, wait, false).await?.warn(arguments.warnings()))
     }
 

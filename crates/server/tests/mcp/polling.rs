@@ -187,6 +187,41 @@ async fn a_session_with_one_approval_takes_few_bytes() {
 }
 
 #[tokio::test]
+async fn a_prompt_while_a_turn_runs_is_added_to_it_or_waits_for_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    let turn = vec![
+        Action::BeginTurn,
+        Action::Expect("turn/steer".to_owned()),
+        Action::Message("steered".to_owned()),
+        completed(),
+    ];
+    let agent = FakeAgent::new(&[Rule::on_nth("turn/start", 1, turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("first", "never", home.path()).await;
+    client.poll_until(&session, |it| it["events"].to_string().contains("item/completed")).await;
+    let reply = |prompt: &str, when_busy: &str| json!({"sessionId": session, "prompt": prompt, "whenBusy": when_busy});
+    client.done("codex_reply", reply("third", "queue")).await;
+    client.done("codex_reply", reply("second", "steer")).await;
+    // Each turn's result comes once, although the next turn begins in the same moment.
+    let first = client.outcome(&session).await;
+    assert_eq!((&first["status"], &first["output"]), (&json!("completed"), &json!("steered")));
+    let second = client.outcome(&session).await;
+    assert_eq!(second["output"], "Hello from the fake Codex");
+    let heard = agent.heard().unwrap();
+    let input = |method: &str, nth: usize| {
+        let mut requests = heard.iter().filter(|it| it["method"] == method);
+        requests.nth(nth).unwrap()["params"]["input"][0]["text"].clone()
+    };
+    // Whoever comes later is told how it stands now.
+    let poll = json!({"action": "poll", "sessionId": session, "reader": "late"});
+    let late = client.done("codex_check", poll.clone()).await;
+    assert_eq!(late["result"]["output"], second["output"]);
+    assert!(client.done("codex_check", poll).await.get("result").is_none());
+    assert_eq!(input("turn/steer", 0), "second");
+    assert_eq!(input("turn/start", 1), "third");
+}
+
+#[tokio::test]
 async fn a_caller_sees_others_only_if_it_asks_and_never_answers_for_them() {
     let home = tempfile::tempdir().unwrap();
     let ask = Ask { command: "touch f".to_owned(), ..Ask::default() };
