@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Prompt, TurnId, spec};
+use crate::{Actor, Prompt, TurnId, spec};
 
 /// Why the agent gave up, in its own words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,8 @@ pub struct Turn {
     pub id: TurnId,
     /// What was asked for.
     pub prompt: Prompt,
+    /// Who asked for it.
+    pub by: Actor,
     /// How far it is.
     pub progress: Progress,
     /// Someone wants it to stop.

@@ -40,7 +40,7 @@ impl Session {
                 self.agent = None;
                 self.attaching = false;
             }
-            Event::TurnRequested { turn, prompt, by: _, queued } => {
+            Event::TurnRequested { turn, prompt, by, queued } => {
                 if *queued {
                     self.queue.pop_front();
                 }
@@ -55,6 +55,7 @@ impl Session {
                 self.turn = Some(Turn {
                     id: *turn,
                     prompt: prompt.clone(),
+                    by: by.clone(),
                     progress,
                     interrupted: false,
                     open_items: BTreeSet::new(),

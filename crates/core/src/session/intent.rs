@@ -308,7 +308,15 @@ impl Session {
                     return Err(Refusal::HumanOnly);
                 }
                 let owner = self.opening.as_ref().map(|it| &it.by);
-                if owner == Some(by) { Ok(()) } else { Err(Refusal::NotYours) }
+                let is_owner = owner == Some(by);
+                // A caller has a new name after each restart of its host. What it prompts of an
+                // older caller's session is its own work too; a person's session never is.
+                let prompted = self
+                    .turn
+                    .as_ref()
+                    .is_some_and(|turn| ask.turn == Some(turn.id) && turn.by == *by);
+                let of_caller = matches!(owner, Some(Actor::Caller { .. }));
+                if is_owner || (of_caller && prompted) { Ok(()) } else { Err(Refusal::NotYours) }
             }
             Actor::Policy { .. } | Actor::Clock | Actor::Agent | Actor::Node => {
                 Err(Refusal::HumanOnly)

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use pilothouse_core::{
-    Actor, Answer, Answerers, AskId, Decision, FromAgent, Intent, NetworkAmendment, Offer,
-    Question, Reach, Refusal, Request, Settled, Spec, Subject,
+    Actor, Answer, Answerers, AskId, Decision, FromAgent, Intent, NetworkAmendment, Offer, Prompt,
+    Question, Reach, Refusal, Request, Settled, Spec, Subject, WhenBusy,
 };
 
 use crate::stage::{
-    Input, Stage, accept, and, answer, asking, asks_about, busy, caller, check, command, ended,
-    human, idle, request,
+    Input, Stage, accept, and, answer, asking, asks, asks_about, busy, caller, check, command,
+    ended, human, idle, request, started,
 };
 
 const HUMAN_ONLY: &[&str] = &["refused: only a person may answer this"];
@@ -38,6 +38,19 @@ fn who_may_answer() {
         let input = answer(by.clone(), 1, Answer::plain(Decision::Accept));
         assert_eq!(stage.lines(input), expected, "{by:?}, {answerers:?}");
     }
+}
+
+#[test]
+fn a_caller_may_answer_what_its_own_prompt_led_to_in_an_older_callers_session() {
+    let prompted_by_b = Input::Wants(
+        caller("b"),
+        Intent::Prompt { prompt: Prompt::text("go on"), when_busy: WhenBusy::Refuse },
+    );
+    let given = and(idle(), [prompted_by_b, started("2"), asks("k")]);
+    let accept = |by: &str| answer(caller(by), 1, Answer::plain(Decision::Accept));
+    check(&given, accept("b"), &["ask 1 answered by b: accept", "→ answer k: accept"]);
+    check(&given, accept("a"), &["ask 1 answered by a: accept", "→ answer k: accept"]);
+    check(&given, accept("c"), NOT_YOURS);
 }
 
 #[test]
