@@ -245,7 +245,13 @@ impl Call<'_> {
             Until::News => {
                 let new_ask = asks.iter().any(|it| !seen.asks.contains(&it.ask()));
                 let turned = seen.status.is_some_and(|it| it != view.status);
-                !events.is_empty() || new_ask || turn.is_some() || turned
+                // Of a session that rests nothing comes by itself: a model that waits for its next
+                // event would only lose time.
+                let rests = match view.status {
+                    Status::Idle | Status::Error | Status::Cancelled => true,
+                    Status::Running | Status::WaitingApproval => false,
+                };
+                !events.is_empty() || new_ask || turn.is_some() || turned || rests
             }
             Until::Rest => view.status != Status::Running || !asks.is_empty(),
         };
