@@ -1,10 +1,10 @@
 //! The app-server dialect: one process, many threads, requests in both directions.
 
-mod answers;
+pub(crate) mod answers;
 mod asks;
-mod gathered;
+pub(crate) mod gathered;
 mod incoming;
-mod items;
+pub(crate) mod items;
 pub mod methods;
 mod outgoing;
 mod params;
@@ -14,8 +14,8 @@ mod requests;
 mod responses;
 mod seat;
 mod strangers;
-mod versions;
-mod wire;
+pub(crate) mod versions;
+pub(crate) mod wire;
 
 use pilothouse_core::{AgentError, FromAgent};
 use serde_json::Value;

@@ -5,12 +5,22 @@
 //! of one conversation with `codex app-server`. It is given lines and the time, and answers with
 //! [`Output`]s: lines to write, and what was said to each session.
 //!
-//! In reading order: [`Peer`], [`Output`]; [`shell_line`], for those who show commands.
+//! Codex has two other dialects: [`exec`] is `codex exec --json`, a process a turn, and [`proto`]
+//! is what versions had before there was an app-server. [`choose`] says which to speak.
+//!
+//! In reading order: [`Peer`], [`Output`]; [`Dialect`], [`choose`], [`capabilities`]; [`exec`],
+//! [`proto`]; [`shell_line`], for those who show commands.
 
 mod app_server;
+mod dialect;
+pub mod exec;
+pub mod proto;
 mod shell;
 
 pub use crate::{
     app_server::{Client, Output, Peer, Tag, app_server_args, methods},
+    dialect::{
+        Capabilities, Dialect, UnknownDialect, Unspeakable, Unsupported, capabilities, choose,
+    },
     shell::shell_line,
 };

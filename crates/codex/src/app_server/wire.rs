@@ -102,7 +102,7 @@ impl From<RpcError> for AgentError {
 const MAX_MESSAGE: usize = 400;
 
 /// What a person can do about it, after Codex's own words.
-fn explained(message: &str) -> String {
+pub(crate) fn explained(message: &str) -> String {
     let cut: String = message.chars().take(MAX_MESSAGE).collect();
     let dots = if cut.len() < message.len() { "…" } else { "" };
     let hint = [
