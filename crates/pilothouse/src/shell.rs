@@ -1,0 +1,154 @@
+//! What a command line would run, and whether all of it only reads.
+//!
+//! [`read`] takes a line for a shell, [`read_argv`] a program with its arguments. Neither touches
+//! the machine: a [`Reading`] is a statement about text. It decides whether a person is asked; it
+//! is no sandbox.
+//!
+//! A line is read twice, by tree-sitter-bash and by a scanner of our own that knows only plain
+//! shell. Where the two cut it into different words, or either meets something it does not know,
+//! nothing in the line counts as understood. The programs are modelled by what each does with its
+//! options: an option that is not in a model is not understood, however harmless it may be.
+
+mod parse;
+mod paths;
+mod programs;
+mod scan;
+mod words;
+
+use self::{
+    parse::{Line, Simple},
+    programs::Finding,
+    words::Word,
+};
+
+/// The longest line that is read; a longer one asks. Agents write files by here-documents, which
+/// ask anyway, and what a person can judge at a glance is far shorter.
+pub const MAX_LINE_BYTES: usize = 32 * 1024;
+
+/// The most commands that are read in a line; more of them ask, however harmless each may be.
+pub const MAX_SEGMENTS: usize = 64;
+
+/// Whether a person has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// Everything in it is understood and only reads.
+    Safe,
+    /// A person should look at it.
+    Ask,
+}
+
+impl Verdict {
+    /// The name in JSON and in tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Ask => "ask",
+        }
+    }
+}
+
+/// What a simple command does, as far as it can be told from its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// It reads files or the state of the machine, and prints.
+    ReadsOnly,
+    /// It changes files, processes or settings, or may.
+    Writes,
+    /// It runs another program, named by its words or by a setting that they change.
+    RunsProgram,
+    /// It talks to other machines.
+    Network,
+    /// It cannot be told.
+    NotUnderstood,
+}
+
+impl Class {
+    /// The words that a person is shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadsOnly => "reads only",
+            Self::Writes => "writes",
+            Self::RunsProgram => "runs a program it names",
+            Self::Network => "network",
+            Self::NotUnderstood => "not understood",
+        }
+    }
+}
+
+/// One simple command of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its words without their quotes; a word that the shell would still expand is kept as it was
+    /// written. Empty where the line was not understood.
+    pub argv: Vec<String>,
+    /// It as it stands in the line.
+    pub text: String,
+    /// Whether a person has to be asked because of it.
+    pub verdict: Verdict,
+    /// What it does.
+    pub class: Class,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// What was read from a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The strictest verdict of its segments.
+    pub verdict: Verdict,
+    /// Its simple commands in the order they are written, those in substitutions after the
+    /// command that they are part of.
+    pub segments: Vec<Segment>,
+}
+
+/// Reads a line for a shell such as bash.
+pub fn read(line: &str) -> Reading {
+    match parse::line(line) {
+        Ok(line) => judge(&line),
+        Err(opaque) => Reading::opaque(line, opaque.reason()),
+    }
+}
+
+/// Reads a program with its arguments, which no shell will see.
+pub fn read_argv(argv: &[String]) -> Reading {
+    let text = argv.join(" ");
+    if let Err(opaque) = argv.iter().try_for_each(|it| scan::visible(it)) {
+        return Reading::opaque(&text, opaque.reason());
+    }
+    if text.len() > MAX_LINE_BYTES {
+        return Reading::opaque(&text, "it is too long to read");
+    }
+    if argv.is_empty() {
+        return Reading::opaque("", "there is no command in it");
+    }
+    let words = argv.iter().map(|it| Word::exact(it)).collect();
+    judge(&Line::of(Simple { text, words, ..Simple::default() }))
+}
+
+impl Reading {
+    fn opaque(line: &str, reason: &str) -> Self {
+        let segment = Segment {
+            argv: Vec::new(),
+            text: line.to_owned(),
+            verdict: Verdict::Ask,
+            class: Class::NotUnderstood,
+            reason: format!("the line was not understood: {reason}"),
+        };
+        Self { verdict: Verdict::Ask, segments: vec![segment] }
+    }
+}
+
+fn judge(line: &Line) -> Reading {
+    let segments: Vec<Segment> = line
+        .commands
+        .iter()
+        .map(|it| {
+            let Finding { class, reason } = programs::judge(it, line);
+            let verdict = if class == Class::ReadsOnly { Verdict::Safe } else { Verdict::Ask };
+            let argv = it.words.iter().map(|word| word.shown().to_owned()).collect();
+            Segment { argv, text: it.text.clone(), verdict, class, reason }
+        })
+        .collect();
+    let verdict = segments.iter().map(|it| it.verdict).max().unwrap_or(Verdict::Ask);
+    Reading { verdict, segments }
+}
