@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use pilothouse_core::{
     Actor, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq, Session,
-    SessionId, Spec, Step, ToAgent,
+    SessionId, Spec, Step, Stream, ToAgent,
 };
 use pilothouse_store::{Append, Epoch, StoreError};
 use tokio::{
@@ -232,12 +232,13 @@ impl Driver {
         let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_)));
         let human_present = asks && self.shared.human_present().await;
         let (mut events, mut effects) = (vec![], vec![]);
+        let mut deltas: Vec<(String, Stream, String)> = vec![];
         for message in messages {
+            if let FromAgent::ItemCompleted { item: done, .. } = &message {
+                deltas.retain(|(item, ..)| item != done);
+            }
             match message {
-                FromAgent::Delta { item, stream, text } => {
-                    self.shared.live.add(self.id, &item, stream, &text);
-                    self.shared.publish(self.id, item, stream, text);
-                }
+                FromAgent::Delta { item, stream, text } => deltas.push((item, stream, text)),
                 FromAgent::ItemStarted { .. }
                 | FromAgent::ItemCompleted { .. }
                 | FromAgent::Notes { .. }
@@ -267,6 +268,11 @@ impl Driver {
         }
         self.idle_since = Instant::now();
         self.append_patiently(events).await?;
+        // After the events, so that nobody hears of an item before it began.
+        for (item, stream, text) in deltas {
+            self.shared.live.add(self.id, &item, stream, &text);
+            self.shared.publish(self.id, item, stream, text);
+        }
         self.perform(effects).await
     }
 

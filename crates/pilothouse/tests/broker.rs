@@ -263,6 +263,46 @@ async fn the_feed_tells_everything_once_from_any_place_on() {
 }
 
 #[tokio::test]
+async fn nobody_hears_of_an_items_text_before_the_item() {
+    let ids = json!({"threadId": "$threadId", "turnId": "$turnId"});
+    let about = |method: &str, name: &str, value: Value| {
+        let mut params = ids.clone();
+        params[name] = value;
+        params["itemId"] = json!("m1");
+        Action::Send(json!({"method": method, "params": params}))
+    };
+    let item = json!({"type": "agentMessage", "id": "m1", "text": ""});
+    let rule = Rule::on(
+        "turn/start",
+        vec![
+            Action::BeginTurn,
+            about("item/started", "item", item),
+            about("item/agentMessage/delta", "delta", json!("hello")),
+            Action::Expect("turn/interrupt".to_owned()),
+        ],
+    );
+    let agent = FakeAgent::new(&[rule]).unwrap();
+    let broker = broker(&agent, &MemoryWorld::new(), "a").await;
+    let mut feed = broker.feed(Some(Cursor(0))).await.unwrap();
+    broker.start(start("go")).await.unwrap();
+    let mut known = false;
+    loop {
+        match feed.next().await.unwrap() {
+            FeedItem::Event(entry) => {
+                known |= word(&entry.envelope.event) == "itemStarted agentMessage";
+            }
+            FeedItem::Delta(delta) => {
+                assert!(known, "{delta:?}");
+                assert_eq!(delta.text, "hello");
+                break;
+            }
+            FeedItem::Live(_) | FeedItem::Reset(_) => {}
+        }
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
 async fn a_flood_of_deltas_is_live_only_and_loses_no_fact() {
     let rule = Rule::on(
         "turn/start",

@@ -50,14 +50,10 @@ async fn a_file_change_is_asked_with_its_diff_and_declined() {
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch";
     let id = room.start(json!([[{"patch": patch}], [{"msg": "ok"}]])).await;
     let ask = room.ask(id).await;
-    match &ask.subject {
-        Subject::FileChange { changes, .. } => {
-            assert_eq!(changes.len(), 1);
-            assert!(changes[0].path.ends_with("new.txt"));
-            assert_eq!(changes[0].diff, "hello\n");
-        }
-        other => panic!("{other:?}"),
-    }
+    let Subject::FileChange { changes, .. } = &ask.subject else { panic!("{:?}", ask.subject) };
+    assert_eq!(changes.len(), 1);
+    assert!(changes[0].path.ends_with("new.txt"));
+    assert_eq!(changes[0].diff, "hello\n");
     room.answer(&ask, Decision::Decline, None).await;
     room.at_rest(id).await;
     assert!(!room.folder.path().join("new.txt").exists());
@@ -188,7 +184,7 @@ impl Room {
             patience: Patience::Forever,
             ..Spec::default()
         };
-        Start { spec, prompt: Some(scripted(script)), by: caller() }
+        Start { spec, prompt: Some(scripted(&script)), by: caller() }
     }
 
     async fn start(&self, script: Value) -> SessionId {
@@ -196,7 +192,7 @@ impl Room {
     }
 
     async fn prompt(&self, id: SessionId, script: Value) {
-        let prompt = Intent::Prompt { prompt: scripted(script), when_busy: WhenBusy::Refuse };
+        let prompt = Intent::Prompt { prompt: scripted(&script), when_busy: WhenBusy::Refuse };
         self.broker.act(id, prompt, &caller()).await.unwrap();
     }
 
@@ -262,7 +258,7 @@ fn example(name: &str) -> PathBuf {
     path
 }
 
-fn scripted(script: Value) -> Prompt {
+fn scripted(script: &Value) -> Prompt {
     Prompt::text(&format!("go\nSCRIPT:{script}"))
 }
 
