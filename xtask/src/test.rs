@@ -206,7 +206,10 @@ fn programs(command: &mut Command) -> &mut Command {
     if let Some(codex) = pinned {
         command.env("PILOTHOUSE_CODEX", codex);
     }
-    command.env("PILOTHOUSE_BIN_DIR", workspace::built("pilothouse").parent().unwrap_or(Path::new(".")))
+    command.env(
+        "PILOTHOUSE_BIN_DIR",
+        workspace::built("pilothouse").parent().unwrap_or(Path::new(".")),
+    )
 }
 
 /// A Python with the packages of `requirements.txt`, kept as long as that file stays the same.
