@@ -43,9 +43,7 @@ pub struct Reader {
 enum Phase {
     /// It has said nothing.
     Silent,
-    /// It named its thread.
-    Ready,
-    /// The turn has begun.
+    /// It named its thread, and is at work.
     Started,
     /// It is in another thread than it was told to be: nothing more is heard.
     Astray(String),
@@ -149,10 +147,6 @@ impl Reader {
                 );
                 self.never(AgentError { message, detail: Value::Null })
             }
-            Phase::Ready => {
-                let error = self.failure().unwrap_or_else(|| exit.error());
-                vec![FromAgent::TurnRefused { error }]
-            }
             Phase::Started => vec![self.ended(exit)],
         }
     }
@@ -168,13 +162,12 @@ impl Reader {
             "thread.started" => self.named(text(&event, &["thread_id"])),
             "session.created" => {
                 self.format = Format::Untold;
-                let mut said = self.named(text(&event, &["session_id"]));
-                said.extend(self.start());
-                said
+                self.named(text(&event, &["session_id"]))
             }
-            "turn.started" => self.start(),
+            // Nothing tells it from the start of the process.
+            "turn.started" => vec![],
             "turn.completed" => {
-                let mut said = self.start();
+                let mut said = vec![];
                 if let Some(usage) = event.get("usage").and_then(usage) {
                     self.gathered.usage(&usage);
                     let body = json!({"tokenUsage": usage});
@@ -187,7 +180,7 @@ impl Reader {
                 self.held = None;
                 self.gathered.error(event.get("error").unwrap_or(&Value::Null));
                 self.end = Some(End::Failed);
-                self.start()
+                vec![]
             }
             "error" => self.error(event),
             "item.started" | "item.updated" | "item.completed" => {
@@ -205,24 +198,18 @@ impl Reader {
             self.phase = Phase::Astray(thread.to_owned());
             return vec![];
         }
-        self.phase = Phase::Ready;
-        let mut said =
-            vec![FromAgent::Ready { thread: thread.to_owned(), facts: self.facts.clone() }];
+        // The turn is under way with the process: were it told only once Codex says so, nobody
+        // could stop a process that hangs before.
+        self.phase = Phase::Started;
+        let mut said = vec![
+            FromAgent::Ready { thread: thread.to_owned(), facts: self.facts.clone() },
+            FromAgent::TurnStarted { name: self.turn.clone() },
+        ];
         if self.expected.is_none() {
             let warnings = std::mem::take(&mut self.warnings);
             said.extend(warnings.iter().map(|it| note("warning", json!({"message": it}))));
         }
         said
-    }
-
-    fn start(&mut self) -> Vec<FromAgent> {
-        match self.phase {
-            Phase::Ready => {
-                self.phase = Phase::Started;
-                vec![FromAgent::TurnStarted { name: self.turn.clone() }]
-            }
-            Phase::Silent | Phase::Started | Phase::Astray(_) | Phase::Over => vec![],
-        }
     }
 
     /// Retries are told as errors too, and only what follows tells them apart.
@@ -261,17 +248,14 @@ impl Reader {
             }
             _ => {}
         }
-        // 0.47 tells of a turn's first items before the turn.
-        let mut said = self.start();
-        said.push(match event {
+        vec![match event {
             "item.started" => FromAgent::ItemStarted { item: name, kind, body, agent: None },
             "item.completed" => {
                 self.gathered.item(&body, false);
                 FromAgent::ItemCompleted { item: name, kind, body, agent: None }
             }
             _ => note("item/updated", json!({"item": body})),
-        });
-        said
+        }]
     }
 
     /// Lines of the early format: what it was configured with, the prompt, and events.
@@ -279,11 +263,11 @@ impl Reader {
         if let Some(message) = fields.remove("msg") {
             let mut said = self.begin_early();
             let submission = fields.get("id").and_then(Value::as_str).unwrap_or_default();
-            said.extend(self.events.event(submission, &message));
-            if said.iter().any(|it| matches!(it, FromAgent::TurnStarted { .. })) {
-                self.phase = Phase::Started;
-            }
-            said.retain(|it| !matches!(it, FromAgent::TurnEnded { .. }));
+            let events = self.events.event(submission, &message);
+            // The turn began with the process and ends with it.
+            said.extend(
+                events.into_iter().filter(|it| !matches!(it, FromAgent::TurnStarted { .. })),
+            );
             return said;
         }
         let [model, sandbox, cwd, effort] = EARLY_FACTS.map(|name| {

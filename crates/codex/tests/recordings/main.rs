@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod client;
+mod desk;
+mod exec;
 mod lines;
+mod proto;
 
 use client::{Client, Replayed};
 use pilothouse_testkit::recording::{self, Normaliser, Recording};
@@ -176,6 +179,24 @@ fn a_version_that_never_ends_a_turn_is_refused() {
         "{}",
         replayed.log
     );
+}
+
+#[test]
+fn recordings_of_the_other_dialects_are_listed_and_tell_no_place() {
+    let readme = std::fs::read_to_string(recording::fixtures().join("README.md")).unwrap();
+    let folders = ["exec-0.40.0", "exec-0.42.0", "exec-0.44.0", "exec-0.47.0", "exec-0.171.0"];
+    for folder in folders.into_iter().chain(["proto-0.42.0"]) {
+        for recording in recording::all(folder).unwrap() {
+            let name = &recording.scenario;
+            assert!(readme.contains(&format!("`{name}`")), "{folder}/{name}");
+            for line in recording.lines() {
+                let text = line.msg.to_string();
+                for place in ["/root/", "/work/", "/Users/", "Bearer ", "\"/tmp/"] {
+                    assert!(!text.contains(place), "{folder}/{name}: {text}");
+                }
+            }
+        }
+    }
 }
 
 fn replay(name: &str, mode: Mode) {
