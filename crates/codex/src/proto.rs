@@ -8,6 +8,7 @@
 mod args;
 mod base64;
 pub(crate) mod events;
+mod incoming;
 mod items;
 mod ops;
 mod peer;

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use pilothouse_core::{
-    AgentError, Answer, Attach, Change, Decision, Facts, FromAgent, Management, Offer, Prompt,
-    Reach, Request, Spec, Subject, ToAgent,
+    AgentError, Answer, Attach, Decision, Facts, FromAgent, Management, Prompt, Spec, ToAgent,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     args,
     events::{Events, note},
-    items, ops,
+    ops,
 };
-use crate::app_server::{Output, Tag, answers::unanswered, wire::text};
+use crate::app_server::{Output, Tag, answers::unanswered};
 
 /// How long Codex may take to say that it is there. It waits for the MCP servers before.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
@@ -26,23 +25,23 @@ const SHUTDOWN_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
 /// Our end of the conversation with one `codex proto`, which serves one session.
 #[derive(Debug)]
 pub struct Peer {
-    process: String,
-    version: Option<String>,
-    phase: Phase,
-    seat: Option<Seat>,
-    events: Events,
+    pub(super) process: String,
+    pub(super) version: Option<String>,
+    pub(super) phase: Phase,
+    pub(super) seat: Option<Seat>,
+    pub(super) events: Events,
     /// What Codex waits for, by our names.
-    asks: BTreeMap<String, Asked>,
+    pub(super) asks: BTreeMap<String, Asked>,
     /// A turn that was asked for and has not begun.
-    awaited: Option<Awaited>,
+    pub(super) awaited: Option<Awaited>,
     n_submissions: u64,
-    n_asks: u64,
+    pub(super) n_asks: u64,
     n_malformed: u64,
 }
 
 /// How far the conversation is.
 #[derive(Debug, Clone, PartialEq)]
-enum Phase {
+pub(super) enum Phase {
     /// Codex has said nothing, and is given up then.
     New { until: Option<Timestamp> },
     /// It has a thread.
@@ -55,23 +54,23 @@ enum Phase {
 
 /// The session that is here.
 #[derive(Debug)]
-struct Seat {
-    tag: Tag,
-    facts: Facts,
+pub(super) struct Seat {
+    pub(super) tag: Tag,
+    pub(super) facts: Facts,
     config: Map<String, Value>,
 }
 
 #[derive(Debug)]
-struct Asked {
-    submission: String,
-    call: String,
+pub(super) struct Asked {
+    pub(super) submission: String,
+    pub(super) call: String,
     /// The op that answers it.
-    op: &'static str,
+    pub(super) op: &'static str,
 }
 
 #[derive(Debug)]
-struct Awaited {
-    submission: String,
+pub(super) struct Awaited {
+    pub(super) submission: String,
     until: Timestamp,
 }
 
@@ -133,7 +132,7 @@ impl Peer {
     }
 
     /// Takes a line from Codex.
-    pub fn receive(&mut self, now: Timestamp, line: &str) -> Vec<Output> {
+    pub fn receive(&mut self, _now: Timestamp, line: &str) -> Vec<Output> {
         let message: Option<Map<String, Value>> = serde_json::from_str(line).ok();
         let Some(event) = message.as_ref().and_then(|it| it.get("msg")).filter(|it| it.is_object())
         else {
@@ -141,7 +140,7 @@ impl Peer {
             return vec![];
         };
         let id = message.as_ref().and_then(|it| it.get("id")).and_then(Value::as_str);
-        self.on_event(now, id.unwrap_or_default(), event)
+        self.on_event(id.unwrap_or_default(), event)
     }
 
     /// Puts something to Codex in its words.
@@ -264,117 +263,6 @@ impl Peer {
         self.n_malformed
     }
 
-    fn on_event(&mut self, _now: Timestamp, id: &str, event: &Value) -> Vec<Output> {
-        let kind = text(event, &["type"]).unwrap_or_default();
-        match (&self.phase, kind) {
-            (Phase::New { .. }, "session_configured") => self.on_configured(event),
-            (Phase::Leaving { .. }, "shutdown_complete") => {
-                self.phase = Phase::Over;
-                vec![Output::Broken { cause: "it was shut down".to_owned() }]
-            }
-            (Phase::Up { .. }, "exec_approval_request") => {
-                let cwd = text(event, &["cwd"]).unwrap_or_default().to_owned();
-                let body = items::command(&call(event), event);
-                let command = text(&body, &["command"]).unwrap_or_default().to_owned();
-                let command = if command.is_empty() { UNNAMED.to_owned() } else { command };
-                let subject = Subject::Command { command, cwd, write_stdin: false, host: None };
-                self.on_ask(id, event, body, subject, "exec_approval")
-            }
-            (Phase::Up { .. }, "apply_patch_approval_request") => {
-                let body = items::patch(&call(event), event);
-                let changes: Vec<Change> = items::changes(event);
-                let grant_root = text(event, &["grant_root"]).map(ToOwned::to_owned);
-                let subject = Subject::FileChange { changes, grant_root };
-                self.on_ask(id, event, body, subject, "patch_approval")
-            }
-            (Phase::Up { .. }, _) => self.on_other(id, kind, event),
-            (Phase::New { .. } | Phase::Leaving { .. } | Phase::Over, _) => vec![],
-        }
-    }
-
-    fn on_configured(&mut self, event: &Value) -> Vec<Output> {
-        let owned = |name: &str| text(event, &[name]).map(ToOwned::to_owned);
-        let Some(thread) = owned("session_id") else {
-            self.phase = Phase::Over;
-            let cause = "Codex did not name the thread".to_owned();
-            let told = self.seat.take().map(|it| not_ready(it.tag, &cause));
-            return told.into_iter().chain([Output::Broken { cause }]).collect();
-        };
-        self.phase = Phase::Up { thread, model: owned("model"), effort: owned("reasoning_effort") };
-        let mut outputs = vec![Output::Up { version: self.version.clone() }];
-        outputs.extend(self.ready());
-        outputs
-    }
-
-    /// Tells the session that it has its thread, once both are there.
-    fn ready(&self) -> Vec<Output> {
-        let (Phase::Up { thread, model, effort }, Some(seat)) = (&self.phase, &self.seat) else {
-            return vec![];
-        };
-        let mut facts = seat.facts.clone();
-        facts.model = model.clone().or(facts.model);
-        facts.effort = effort.clone().or(facts.effort);
-        vec![Output::Said(seat.tag, FromAgent::Ready { thread: thread.clone(), facts })]
-    }
-
-    fn on_other(&mut self, id: &str, kind: &str, event: &Value) -> Vec<Output> {
-        let Some(tag) = self.seat.as_ref().map(|it| it.tag) else { return vec![] };
-        let is_awaited = self.awaited.as_ref().is_some_and(|it| it.submission == id);
-        if is_awaited && matches!(kind, "task_started" | "entered_review_mode" | "error") {
-            self.awaited = None;
-        }
-        if is_awaited && kind == "error" && self.events.turn().is_none() {
-            let message = text(event, &["message"]).unwrap_or("Codex did not say why");
-            return vec![refused(tag, message)];
-        }
-        let said = self.events.event(id, event);
-        if said.iter().any(|it| matches!(it, FromAgent::TurnEnded { .. })) {
-            self.asks.clear();
-        }
-        said.into_iter().map(|it| Output::Said(tag, it)).collect()
-    }
-
-    fn on_ask(
-        &mut self,
-        id: &str,
-        event: &Value,
-        body: Value,
-        subject: Subject,
-        op: &'static str,
-    ) -> Vec<Output> {
-        let Some(tag) = self.seat.as_ref().map(|it| it.tag) else { return vec![] };
-        let call = call(event);
-        let mut said = Vec::new();
-        // Codex keeps one answer a submission in mind: of two questions the first is forgotten.
-        let forgotten: Vec<_> =
-            self.asks.iter().filter(|(_, it)| it.submission == id).map(|it| it.0.clone()).collect();
-        for key in forgotten {
-            self.asks.remove(&key);
-            said.push(FromAgent::Settles { key });
-        }
-        said.extend(self.events.begin(&call, body));
-        self.n_asks = self.n_asks.saturating_add(1);
-        let key = format!("{}:{}", self.process, self.n_asks);
-        let submission = id.to_owned();
-        self.asks.insert(key.clone(), Asked { submission, call: call.clone(), op });
-        let offers = [
-            (Decision::Accept, Reach::Once),
-            (Decision::AcceptForSession, Reach::Thread),
-            (Decision::Decline, Reach::Once),
-            (Decision::Cancel, Reach::Once),
-        ];
-        said.push(FromAgent::Asks(Box::new(Request {
-            key,
-            subject,
-            offers: offers.into_iter().map(|(it, reach)| Offer::plain(it, reach)).collect(),
-            reason: text(event, &["reason"]).map(ToOwned::to_owned),
-            item: Some(call),
-            params: event.clone(),
-            agent: None,
-        })));
-        said.into_iter().map(|it| Output::Said(tag, it)).collect()
-    }
-
     fn start_turn(&mut self, now: Timestamp, tag: Tag, prompt: &Prompt) -> Vec<Output> {
         let config = self.seat.as_ref().map(|it| it.config.clone()).unwrap_or_default();
         let overrides = match ops::overrides(&prompt.overrides, &config) {
@@ -395,7 +283,7 @@ impl Peer {
         outputs
     }
 
-    /// Input while a turn runs is added to it.
+    /// Input while a turn runs is added to it. The model reads it twice; so 0.42 does it.
     fn steer(&mut self, tag: Tag, turn: &str, prompt: &Prompt) -> Vec<Output> {
         if self.events.turn() == Some(turn) {
             return vec![self.submit(&ops::input(prompt))];
@@ -465,23 +353,16 @@ impl Peer {
     }
 }
 
-/// What stands for a command that Codex asks about without naming it.
-const UNNAMED: &str = "(Codex did not say which command)";
-
-fn call(event: &Value) -> String {
-    text(event, &["call_id"]).unwrap_or_default().to_owned()
-}
-
 fn after(now: Timestamp, wait: SignedDuration) -> Timestamp {
     now.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-fn not_ready(tag: Tag, message: &str) -> Output {
+pub(super) fn not_ready(tag: Tag, message: &str) -> Output {
     let error = AgentError { message: message.to_owned(), detail: Value::Null };
     Output::Said(tag, FromAgent::NotReady { error })
 }
 
-fn refused(tag: Tag, message: &str) -> Output {
+pub(super) fn refused(tag: Tag, message: &str) -> Output {
     let error = AgentError { message: message.to_owned(), detail: Value::Null };
     Output::Said(tag, FromAgent::TurnRefused { error })
 }
