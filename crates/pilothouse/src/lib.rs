@@ -2,7 +2,8 @@
 //!
 //! A [`Broker`] runs sessions on a [`Store`](pilothouse_store::Store) that several processes may
 //! share. In reading order: [`Config`] and [`Broker`]; [`Feed`], which follows all sessions;
-//! [`Error`]; and [`agent`], which finds, starts and ends the program under supervision.
+//! [`Error`]; [`shell`], which says what a command line would run; and [`agent`], which finds, starts
+//! and ends the program under supervision.
 
 pub mod agent;
 mod broker;
@@ -13,6 +14,7 @@ mod error;
 mod feed;
 mod live;
 mod ownership;
+pub mod shell;
 mod spill;
 
 pub use pilothouse_core as core;

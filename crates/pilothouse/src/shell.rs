@@ -23,10 +23,13 @@ use self::{
 
 /// The longest line that is read; a longer one asks. Agents write files by here-documents, which
 /// ask anyway, and what a person can judge at a glance is far shorter.
-pub const MAX_LINE_BYTES: usize = 32 * 1024;
+pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The most commands that are read in a line; more of them ask, however harmless each may be.
 pub const MAX_SEGMENTS: usize = 64;
+
+/// How much of a reason is kept; it may quote a word of any length.
+pub const MAX_REASON_CHARS: usize = 160;
 
 /// Whether a person has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,9 +149,16 @@ fn judge(line: &Line) -> Reading {
             let Finding { class, reason } = programs::judge(it, line);
             let verdict = if class == Class::ReadsOnly { Verdict::Safe } else { Verdict::Ask };
             let argv = it.words.iter().map(|word| word.shown().to_owned()).collect();
-            Segment { argv, text: it.text.clone(), verdict, class, reason }
+            Segment { argv, text: it.text.clone(), verdict, class, reason: shortened(reason) }
         })
         .collect();
     let verdict = segments.iter().map(|it| it.verdict).max().unwrap_or(Verdict::Ask);
     Reading { verdict, segments }
+}
+
+fn shortened(reason: String) -> String {
+    match reason.char_indices().nth(MAX_REASON_CHARS) {
+        Some((at, _)) => format!("{}…", &reason[..at]),
+        None => reason,
+    }
 }

@@ -202,13 +202,15 @@ fn leaves(node: Node<'_>, text: &str, seen: &mut Vec<Range<usize>>) -> Result<()
     }
 }
 
-fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |it| node.child(it))
+/// All at once, because finding the nth child takes time that grows with n.
+fn children(node: Node<'_>) -> std::vec::IntoIter<Node<'_>> {
+    node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 
 /// What a substitution holds, without what opens and closes it.
 fn inside(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (1..node.child_count().saturating_sub(1)).filter_map(move |it| node.child(it))
+    let n_children = children(node).len();
+    children(node).take(n_children.saturating_sub(1)).skip(1)
 }
 
 /// Calls back for the outermost substitutions in a node, itself included.
@@ -349,8 +351,15 @@ impl Walk<'_> {
                 // need not be followed.
                 let range = node.byte_range();
                 let mut end = range.start;
+                let is_double = self.text[range.clone()].starts_with("[[");
                 for token in self.tokens {
                     if token.start >= end && token.end <= range.end {
+                        let raw = &self.text[token.clone()];
+                        let is_operator = raw.starts_with(['<', '>', '&', '|', ';']);
+                        // Shells without `[[` would see redirections.
+                        if is_operator && !(is_double && matches!(raw, "&&" | "||")) {
+                            return Err(Opaque::new("a redirection that is not modelled"));
+                        }
                         simple.words.push(self.decode(token.clone()));
                         end = token.end;
                     }
@@ -418,7 +427,7 @@ impl Walk<'_> {
         while let Some(outer) =
             last.filter(|it| matches!(it.kind(), "list" | "pipeline" | "negated_command"))
         {
-            last = children(outer).filter(Node::is_named).last();
+            last = children(outer).rfind(Node::is_named);
         }
         let start = last.map_or(node.start_byte(), |it| it.start_byte());
         let text = self.text[start..node.end_byte()].to_owned();

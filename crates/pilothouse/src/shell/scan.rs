@@ -136,11 +136,11 @@ impl Scanner<'_> {
                     self.documents()?;
                 }
                 Some(b'\\') if self.rest().starts_with("\\\n") && !self.ticks => self.at += 2,
-                Some(b'#') if closer == Closer::End => {
+                Some(b'#') if closer == Closer::End && self.may_comment() => {
                     let length = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.at += length;
                 }
-                Some(b'#') => return Err(Opaque("a comment inside of a substitution")),
+                Some(b'#') => return Err(Opaque("a comment that not all shells may see")),
                 Some(b'(') => {
                     n_open += 1;
                     if n_open + self.nesting > MAX_NESTING {
@@ -173,6 +173,12 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// Whether what is before could stand before a comment in any shell.
+    fn may_comment(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|it| self.line.as_bytes()[it]);
+        before.is_none_or(|it| b" \t\n;&|()".contains(&it))
+    }
+
     fn token(&mut self, length: usize) {
         self.tokens.push(self.at..self.at + length);
         self.at += length;
@@ -187,6 +193,10 @@ impl Scanner<'_> {
         let mut length = operator.len();
         if matches!(operator, ">&" | "<&") && rest[length..].starts_with('-') {
             length += 1;
+            // Shells differ on `>&-x`.
+            if rest[length..].starts_with(|it: char| !" \t\n;&|)".contains(it)) {
+                return Err(Opaque("a redirection that is not modelled"));
+            }
         }
         self.token(length);
         if matches!(operator, "<<" | "<<-") {

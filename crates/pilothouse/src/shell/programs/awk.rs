@@ -1,4 +1,4 @@
-//! awk: a program that prints what it computes, but neither redirects nor runs.
+//! Tells programs of awk that print what they compute from those that redirect or run.
 
 use super::{
     Class, Finding, Word,

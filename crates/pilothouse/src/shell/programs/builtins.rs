@@ -242,6 +242,16 @@ fn double_test(words: &[Word]) -> Finding {
             return Finding::unclear(format!("what {raw} evaluates is not known"));
         }
     }
+    // Shells without `[[` would run what follows.
+    let joins = |it: &Word| matches!(it.raw.as_str(), "&&" | "||");
+    let follows = words.windows(2).find(|it| {
+        joins(&it[0])
+            && !it[1].raw.starts_with(['-', '!', '$', '('])
+            && !it[1].raw.starts_with("\"$")
+    });
+    if let Some([_, word]) = follows {
+        return Finding::unclear(format!("what {} is here is not known", word.raw));
+    }
     Finding::reads("it tests a condition")
 }
 

@@ -1,4 +1,4 @@
-//! find: tests and prints, but neither actions that run nor those that write.
+//! Lets find test and print, but neither run actions nor write.
 
 use super::{Finding, Kind, Word};
 

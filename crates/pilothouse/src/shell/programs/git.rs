@@ -1,4 +1,4 @@
-//! git: the subcommands that read a repository, and their options that do more than that.
+//! Tells the subcommands of git that read a repository, and their options that do more than that.
 
 use super::{
     Class, Finding, Word, content,

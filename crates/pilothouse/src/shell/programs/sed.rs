@@ -1,4 +1,4 @@
-//! sed: a script is read command by command, since some write files or run programs.
+//! Reads the script of sed command by command, since some write files or run programs.
 
 use super::{
     Class, Finding, Word, content,
