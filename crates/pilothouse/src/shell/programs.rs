@@ -105,6 +105,12 @@ const INTERPRETERS: [&str; 28] = [
     "script", "sh", "source", "tclsh", "watch", "zsh",
 ];
 
+/// Programs beside the writers that do nothing else when asked for help or for their version.
+const HELPFUL: [&str; 16] = [
+    "awk", "date", "diff", "env", "fd", "file", "find", "gawk", "jq", "rg", "sed", "shuf", "sort",
+    "tree", "uniq", "xargs",
+];
+
 /// What a command does, and why that is thought.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
@@ -240,6 +246,12 @@ fn command(words: &[Word], scope: Scope) -> Finding {
 }
 
 fn model(name: &str, words: &[Word], scope: Scope) -> Finding {
+    if (HELPFUL.contains(&name) || WRITERS.contains(&name))
+        && let [word] = words
+        && matches!(word.known(), Some("--help" | "--version"))
+    {
+        return Finding::reads("it prints how it is used");
+    }
     let models = [
         wrappers::judge(name, words, scope),
         builtins::judge(name, words),
@@ -270,11 +282,18 @@ fn model(name: &str, words: &[Word], scope: Scope) -> Finding {
 fn uncertain(word: &Word) -> Option<Finding> {
     match word.kind {
         Kind::Unknown | Kind::Input => Some(Finding::unknown(word)),
+        Kind::Pattern if names_option(&word.value) => None,
         Kind::Pattern if word.value.starts_with(['*', '?', '[', '-']) => Some(Finding::unclear(
             format!("{} may match a name that is read as an option", word.raw),
         )),
         Kind::Exact | Kind::Pattern => None,
     }
+}
+
+/// Whether all names that it matches are the same option, as with `--glob=*.rs`.
+fn names_option(pattern: &str) -> bool {
+    let name = pattern.strip_prefix("--").and_then(|it| it.split_once('=')).map(|it| it.0);
+    name.is_some_and(|it| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'-'))
 }
 
 /// Asks if what a word names should not be read.

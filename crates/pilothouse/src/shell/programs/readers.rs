@@ -8,7 +8,7 @@ use super::{
 
 /// Whatever their arguments are, they only print; what is in a file they do not show.
 const FREE: &str = "true false : echo pwd ls dir vdir stat du df basename dirname realpath readlink \
-    seq sleep wc id whoami groups users who uname arch nproc uptime free tty tr expr factor numfmt \
+    seq sleep yes wc id whoami groups users who uname arch nproc uptime free tty tr expr factor numfmt \
     which whereis type printenv ps pgrep pidof locale getconf cksum sum md5sum sha1sum sha224sum \
     sha256sum sha384sum sha512sum b2sum lscpu lsblk gls gwc";
 
