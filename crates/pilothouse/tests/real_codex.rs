@@ -25,7 +25,7 @@ struct Room {
 #[tokio::test]
 async fn an_accepted_command_runs_and_a_declined_one_does_not() {
     let room = room("").await;
-    let id = room.start(json!([[{"cmd": "touch yes"}], [{"msg": "done"}]])).await;
+    let id = room.start(&json!([[{"cmd": "touch yes"}], [{"msg": "done"}]])).await;
     let ask = room.ask(id).await;
     assert!(matches!(&ask.subject, Subject::Command { command, .. } if command.contains("touch")));
     assert!(ask.offers.iter().any(|it| it.decision == Decision::Accept && it.reach == Reach::Once));
@@ -34,7 +34,7 @@ async fn an_accepted_command_runs_and_a_declined_one_does_not() {
     assert_eq!(view.last_turn.unwrap().output.as_deref(), Some("done"));
     assert!(room.folder.path().join("yes").exists());
 
-    room.prompt(id, json!([[{"cmd": "touch no"}], [{"msg": "then not"}]])).await;
+    room.prompt(id, &json!([[{"cmd": "touch no"}], [{"msg": "then not"}]])).await;
     let ask = room.ask(id).await;
     room.answer(&ask, Decision::Decline, Some("use the other disk")).await;
     let view = room.at_rest(id).await;
@@ -48,7 +48,7 @@ async fn an_accepted_command_runs_and_a_declined_one_does_not() {
 async fn a_file_change_is_asked_with_its_diff_and_declined() {
     let room = room("").await;
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch";
-    let id = room.start(json!([[{"patch": patch}], [{"msg": "ok"}]])).await;
+    let id = room.start(&json!([[{"patch": patch}], [{"msg": "ok"}]])).await;
     let ask = room.ask(id).await;
     let Subject::FileChange { changes, .. } = &ask.subject else { panic!("{:?}", ask.subject) };
     assert_eq!(changes.len(), 1);
@@ -70,7 +70,7 @@ async fn a_file_change_is_asked_with_its_diff_and_declined() {
 async fn nobody_answers_and_the_model_never_reads_of_a_refusal() {
     let room = room("").await;
     let script = json!([[{"cmd": "touch no"}], [{"msg": "went on"}]]);
-    let mut start = room.spec(script);
+    let mut start = room.spec(&script);
     start.spec.patience = Patience::Ms(50);
     let id = room.broker.start(start).await.unwrap();
     room.at_rest(id).await;
@@ -84,16 +84,16 @@ async fn nobody_answers_and_the_model_never_reads_of_a_refusal() {
 #[tokio::test]
 async fn a_killed_agent_loses_the_turn_and_the_thread_remembers_the_earlier_ones() {
     let room = room("").await;
-    let id = room.start(json!([[{"msg": "my name is Bruno"}]])).await;
+    let id = room.start(&json!([[{"msg": "my name is Bruno"}]])).await;
     room.at_rest(id).await;
-    room.prompt(id, json!([[{"msg": "one moment"}, {"gate": "never"}]])).await;
+    room.prompt(id, &json!([[{"msg": "one moment"}, {"gate": "never"}]])).await;
     room.model.reached_gate("never").await.unwrap();
     let pids = room.broker.agent_pids().await;
     let pid = pids.values().next().copied().unwrap();
     kill(pid);
     let view = room.at_rest(id).await;
     assert_eq!((view.status, view.last_turn.unwrap().status), (Status::Error, TurnStatus::Lost));
-    room.prompt(id, json!([[{"msg": "here again"}]])).await;
+    room.prompt(id, &json!([[{"msg": "here again"}]])).await;
     let view = room.at_rest(id).await;
     assert_eq!(view.last_turn.unwrap().output.as_deref(), Some("here again"));
     let last = room.model.requests().pop().unwrap().input_text();
@@ -104,13 +104,13 @@ async fn a_killed_agent_loses_the_turn_and_the_thread_remembers_the_earlier_ones
 #[tokio::test]
 async fn an_interrupt_stops_the_turn_the_command_and_the_question() {
     let room = room("").await;
-    let id = room.start(json!([[{"cmd": "touch never"}], [{"msg": "no"}]])).await;
+    let id = room.start(&json!([[{"cmd": "touch never"}], [{"msg": "no"}]])).await;
     room.ask(id).await;
     room.broker.act(id, Intent::Interrupt, &caller()).await.unwrap();
     let view = room.at_rest(id).await;
     assert_eq!(view.last_turn.unwrap().status, TurnStatus::Interrupted);
     assert_eq!(view.pending_request_count, 0);
-    room.prompt(id, json!([[{"msg": "goes on"}]])).await;
+    room.prompt(id, &json!([[{"msg": "goes on"}]])).await;
     assert_eq!(room.at_rest(id).await.last_turn.unwrap().output.as_deref(), Some("goes on"));
     room.broker.stop().await;
 }
@@ -124,7 +124,7 @@ async fn a_form_of_an_mcp_server_inside_codex_is_an_ask_and_its_content_goes_bac
     ))
     .await;
     let call = json!({"call": "ask_form", "args": {}, "ns": "mcp__probe"});
-    let id = room.start(json!([[call], [{"msg": "thanks"}]])).await;
+    let id = room.start(&json!([[call], [{"msg": "thanks"}]])).await;
     let ask = room.ask(id).await;
     let Subject::Form { schema, .. } = &ask.subject else { panic!("{:?}", ask.subject) };
     let content = fill(schema);
@@ -158,7 +158,7 @@ async fn nothing_is_left_of_a_stopped_broker_whatever_codex_had_started() {
         "env -i setsid sh -c 'echo $$ > {}; exec sleep 600' >/dev/null 2>&1 </dev/null &",
         sleeper.display()
     );
-    let mut start = room.spec(json!([
+    let mut start = room.spec(&json!([
         [{"cmd": line}],
         [{"msg": "started"}, {"gate": "never"}],
     ]));
@@ -176,7 +176,7 @@ async fn nothing_is_left_of_a_stopped_broker_whatever_codex_had_started() {
 }
 
 impl Room {
-    fn spec(&self, script: Value) -> Start {
+    fn spec(&self, script: &Value) -> Start {
         let spec = Spec {
             cwd: self.folder.path().display().to_string(),
             approval_policy: Some(ApprovalPolicy::Untrusted),
@@ -184,15 +184,15 @@ impl Room {
             patience: Patience::Forever,
             ..Spec::default()
         };
-        Start { spec, prompt: Some(scripted(&script)), by: caller() }
+        Start { spec, prompt: Some(scripted(script)), by: caller() }
     }
 
-    async fn start(&self, script: Value) -> SessionId {
+    async fn start(&self, script: &Value) -> SessionId {
         self.broker.start(self.spec(script)).await.unwrap()
     }
 
-    async fn prompt(&self, id: SessionId, script: Value) {
-        let prompt = Intent::Prompt { prompt: scripted(&script), when_busy: WhenBusy::Refuse };
+    async fn prompt(&self, id: SessionId, script: &Value) {
+        let prompt = Intent::Prompt { prompt: scripted(script), when_busy: WhenBusy::Refuse };
         self.broker.act(id, prompt, &caller()).await.unwrap();
     }
 
