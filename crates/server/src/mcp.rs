@@ -3,7 +3,8 @@
 //! The translation between codex-mcp's names and ours is here and nowhere else. In reading order:
 //! [`serve_stdio`] and [`Server`]; `tools`, what clients list; `arguments` and `problem`, what they
 //! send and what they get when it cannot be done; `start`, `session` and `check`, the tools; then
-//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`).
+//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`). `legacy` is
+//! another contract altogether: that of Codex's own server, as it was.
 
 mod actions;
 mod answers;
@@ -11,20 +12,28 @@ mod arguments;
 mod bounds;
 mod check;
 mod events;
+mod legacy;
 mod lines;
 mod output;
 mod problem;
+mod profile;
 mod readers;
+mod records;
 mod resources;
 mod session;
 mod start;
 mod tools;
+mod waits;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     path::PathBuf,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -34,16 +43,17 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-        Implementation, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
-        ServerCapabilities, ServerConfig, Tool,
+        Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+        ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
-    service::{RequestContext, ServerInitializeError},
+    service::{RequestContext, ServerInitializeError, SubscriptionContext},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
     arguments::Arguments,
@@ -52,8 +62,6 @@ use self::{
     readers::Readers,
 };
 
-/// No call stays open for longer: clients give up after 60 s.
-const MAX_WAIT: Duration = Duration::from_secs(45);
 /// How often a call that waits says that it is alive.
 const PROGRESS_EVERY: Duration = Duration::from_secs(8);
 /// How long calls that are under way may take when the client has said all it had to say.
@@ -67,6 +75,16 @@ const STRUCTURED_SINCE: &str = "2025-06-18";
 /// How long clients may keep the list of tools, which never changes, in milliseconds.
 const TOOLS_TTL: u64 = 3_600_000;
 
+/// Whose tools a client finds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Contract {
+    /// Ours: sessions that are started, watched and answered, call by call.
+    #[default]
+    Sessions,
+    /// Those of Codex's own MCP server: a call is a turn.
+    CodexServer,
+}
+
 /// What a server is to know before anything is looked at.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -78,6 +96,10 @@ pub struct Options {
     pub answerers: Answerers,
     /// The caller's name; nothing mints one.
     pub caller: Option<String>,
+    /// Where Codex keeps its configuration, and the profiles of it.
+    pub codex_home: Option<PathBuf>,
+    /// Whose tools there are.
+    pub contract: Contract,
 }
 
 impl Default for Options {
@@ -87,8 +109,16 @@ impl Default for Options {
             default_effort: Some("low".to_owned()),
             answerers: Answerers::default(),
             caller: None,
+            codex_home: codex_home(),
+            contract: Contract::default(),
         }
     }
+}
+
+/// Where Codex looks for its configuration.
+fn codex_home() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    named("CODEX_HOME").or_else(|| named("HOME").map(|it| it.join(".codex")))
 }
 
 type Opening = Pin<Box<dyn Future<Output = anyhow::Result<Broker>> + Send>>;
@@ -108,7 +138,12 @@ struct Shared {
     open: Box<dyn Fn() -> Opening + Send + Sync>,
     broker: OnceCell<Broker>,
     readers: Mutex<Readers>,
+    /// The client has once taken its time over a form, so that a person is there to read them.
+    shows_forms: AtomicBool,
     leaving: CancellationToken,
+    /// Resources that the client wants to hear of, and how to stop.
+    watched: Mutex<BTreeMap<String, CancellationToken>>,
+    watchers: TaskTracker,
     tools: Vec<Tool>,
 }
 
@@ -130,14 +165,21 @@ impl Server {
             let name = uuid::Uuid::new_v4().simple().to_string();
             format!("mcp-{}", &name[..12])
         });
+        let tools = match options.contract {
+            Contract::Sessions => tools::all(),
+            Contract::CodexServer => legacy::all(),
+        };
         let shared = Shared {
             options,
             caller: Actor::Caller { id },
             open: Box::new(move || Box::pin(open())),
             broker: OnceCell::new(),
             readers: Mutex::default(),
+            shows_forms: AtomicBool::new(false),
             leaving: CancellationToken::new(),
-            tools: tools::all(),
+            watched: Mutex::default(),
+            watchers: TaskTracker::new(),
+            tools,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -169,6 +211,8 @@ where
         outcome = tokio::time::timeout(LAST_CALLS, &mut serving).await.ok();
     }
     server.shared.leaving.cancel();
+    server.shared.watchers.close();
+    server.shared.watchers.wait().await;
     if let Some(broker) = server.shared.broker.get()
         && tokio::time::timeout(LEAVE, broker.stop()).await.is_err()
     {
@@ -223,15 +267,25 @@ impl Shared {
     fn readers(&self) -> MutexGuard<'_, Readers> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One call under way.
 pub(crate) struct Call<'a> {
     server: &'a Shared,
     context: &'a RequestContext<RoleServer>,
+    /// Notes of progress that were sent: their numbers must rise.
+    n_notes: AtomicU32,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    fn new(server: &'a Shared, context: &'a RequestContext<RoleServer>) -> Self {
+        Self { server, context, n_notes: AtomicU32::new(0) }
+    }
+
     async fn broker(&self) -> Result<&Broker, Problem> {
         let broker = self.server.broker.get_or_try_init(|| (self.server.open)()).await;
         broker
@@ -259,7 +313,6 @@ impl Call<'_> {
         tokio::pin!(something);
         let mut progress = tokio::time::interval(PROGRESS_EVERY);
         progress.reset();
-        let mut n_ticks = 0.0;
         loop {
             tokio::select! {
                 res = &mut something => return Some(res),
@@ -267,14 +320,17 @@ impl Call<'_> {
                 () = self.server.leaving.cancelled() => return None,
                 _ = progress.tick() => {}
             }
-            n_ticks += 1.0;
-            if let Some(token) = self.context.meta.get_progress_token() {
-                let note = ProgressNotificationParam::new(token, n_ticks)
-                    .with_message("waiting for Codex");
-                if let Err(error) = self.context.peer.notify_progress(note).await {
-                    tracing::debug!(%error, "could not report progress");
-                }
-            }
+            self.say("waiting for Codex").await;
+        }
+    }
+
+    /// A note of progress to a client that wants to know.
+    async fn say(&self, message: impl Into<String>) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let number = self.n_notes.fetch_add(1, Ordering::Relaxed) + 1;
+        let note = ProgressNotificationParam::new(token, f64::from(number)).with_message(message);
+        if let Err(error) = self.context.peer.notify_progress(note).await {
+            tracing::debug!(%error, "could not report progress");
         }
     }
 }
@@ -328,16 +384,25 @@ pub(crate) fn word(value: &impl Serialize) -> Value {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(
                 Implementation::new("pilothouse", env!("CARGO_PKG_VERSION"))
                     .with_title("Pilothouse"),
             )
-            .with_instructions(
-                "Runs Codex sessions. Start one with codex, then long-poll codex_check (waitMs) \
-                 and answer its actions; the result comes once per turn.",
-            )
+            .with_instructions(match self.shared.options.contract {
+                Contract::Sessions => {
+                    "Runs Codex sessions. Start one with codex, then long-poll codex_check \
+                     (waitMs) and answer its actions; the result comes once per turn."
+                }
+                Contract::CodexServer => {
+                    "Runs Codex sessions. codex and codex-reply return with the turn's last words."
+                }
+            })
     }
 
     async fn list_tools(
@@ -360,7 +425,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::new(request.arguments.unwrap_or_default());
-        let call = Call { server: &self.shared, context: &context };
+        let call = Call::new(&self.shared, &context);
+        if self.shared.options.contract == Contract::CodexServer {
+            return Ok(call.legacy(&request.name, arguments).await.into());
+        }
         let reply = match request.name.as_ref() {
             "codex" => call.start(arguments).await,
             "codex_reply" => call.reply(arguments).await,
@@ -392,12 +460,65 @@ impl ServerHandler for Server {
         Ok(ListResourcesResult::with_all_items(resources::all()))
     }
 
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(records::templates()))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscribe_to(request.uri, context.peer).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if let Some(over) = self.shared.watched().remove(&request.uri) {
+            over.cancel();
+        }
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.clone().unwrap_or_default();
+        let uris = uris.into_iter().filter(|it| Self::can_watch(it)).collect::<Vec<_>>();
+        Some(SubscriptionFilter::builder().resource_subscriptions(uris).build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let opened = self.shared.broker.get_or_try_init(|| (self.shared.open)()).await;
+        opened.map_err(|error| {
+            ErrorData::internal_error(format!("Pilothouse could not {error}"), None)
+        })?;
+        let over = context.request_context().ct.clone();
+        let sink = context.sink();
+        let each = uris.into_iter().map(|uri| {
+            let tell = |uri: String| async move { sink.notify_resource_updated(uri).await.is_ok() };
+            self.watch(uri, over.clone(), tell)
+        });
+        futures_util::future::join_all(each).await;
+        context.cancelled().await;
+        Ok(())
+    }
+
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let call = Call { server: &self.shared, context: &context };
+        let call = Call::new(&self.shared, &context);
         call.resource(&request.uri).await.map(Into::into)
     }
 }

@@ -5,7 +5,7 @@ use std::{env, io::IsTerminal, sync::Arc};
 use anyhow::bail;
 
 use crate::{
-    mcp::{self, Options},
+    mcp::{self, Contract, Options},
     settings::Settings,
 };
 
@@ -20,6 +20,16 @@ pub struct McpArgs {
     /// The sets of tools to offer
     #[arg(long, value_delimiter = ',', value_name = "SETS", default_value = "codex")]
     pub tools: Vec<ToolSet>,
+    /// Offer the tools of another program's MCP server instead, as they were
+    #[arg(long, value_name = "PROGRAM")]
+    pub compat: Option<Compat>,
+}
+
+/// A program whose MCP server is taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Compat {
+    /// `codex` and `codex-reply`, as `codex mcp-server` had them up to Codex 0.153.
+    Codex,
 }
 
 /// A set of tools.
@@ -30,14 +40,19 @@ pub enum ToolSet {
 }
 
 /// Serves until the client is gone or a signal comes.
-pub async fn run(McpArgs { tools: _ }: McpArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn run(McpArgs { tools: _, compat }: McpArgs, settings: &Settings) -> anyhow::Result<()> {
     look_at_terminals()?;
     let default_effort = match settings.default_effort.as_deref() {
         Some(FROM_CONFIG) => None,
         Some(effort) => Some(effort.to_owned()),
         None => Some(DEFAULT_EFFORT.to_owned()),
     };
-    let options = Options { default_effort, answerers: settings.answerers, ..Options::default() };
+    let contract = match compat {
+        Some(Compat::Codex) => Contract::CodexServer,
+        None => Contract::default(),
+    };
+    let answerers = settings.answerers;
+    let options = Options { default_effort, answerers, contract, ..Options::default() };
     let settings = Arc::new(settings.clone());
     let serving = mcp::serve_stdio(options, move || {
         let settings = Arc::clone(&settings);

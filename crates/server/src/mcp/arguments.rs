@@ -146,7 +146,8 @@ impl Arguments {
         &self.given
     }
 
-    fn unknown_names(&self) -> Vec<String> {
+    /// The names of those that were given and nobody knows.
+    pub(crate) fn unknown_names(&self) -> Vec<String> {
         let mine = self.rest.keys().map(|it| format!("{}{it}", self.prefix));
         mine.chain(self.unknown.iter().cloned()).collect()
     }

@@ -11,7 +11,7 @@ use pilothouse_store::{AskFilter, MAX_PAGE};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, MAX_WAIT, Reply, actions, answers,
+    Call, Reply, actions, answers,
     arguments::{Arguments, whole},
     bounds,
     events::{self, Mode},
@@ -140,7 +140,8 @@ impl Call<'_> {
         query.max_events =
             if is_poll { max_events.unwrap_or(1).max(1) } else { max_events.unwrap_or(0) };
         let wait = arguments.count("waitMs")?.unwrap_or(0);
-        query.wait = Duration::from_millis(wait).min(MAX_WAIT);
+        let max_wait = self.max_wait();
+        query.wait = Duration::from_millis(wait).min(max_wait);
         let answer = answers::Arguments::read(&mut arguments)?;
         let item = arguments.text("itemId")?;
         let offset = arguments.count("offset")?;
@@ -154,8 +155,8 @@ impl Call<'_> {
             }
         }
         let mut warnings = arguments.warnings();
-        if wait > u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX) {
-            warnings.push(format!("waitMs was cut to {}.", MAX_WAIT.as_millis()));
+        if query.wait < Duration::from_millis(wait) {
+            warnings.push(format!("waitMs was cut to {}.", max_wait.as_millis()));
         }
         if is_poll {
             return Ok(self.poll(query).await?.warn(warnings));
@@ -392,7 +393,8 @@ async fn ended_turn(
     Ok(Some(last).filter(|it| has_ended && (it.turn >= due || replay)))
 }
 
-fn as_ended(envelope: &Envelope, wanted: TurnId) -> Option<TurnView> {
+/// How the wanted turn ended, if this is its end.
+pub(crate) fn as_ended(envelope: &Envelope, wanted: TurnId) -> Option<TurnView> {
     let Event::TurnEnded { turn, outcome, report } = &envelope.event else { return None };
     let error = match outcome {
         Outcome::Failed { error } => Some(error.clone()),

@@ -8,7 +8,7 @@ use std::io;
 
 use rmcp::{
     RoleServer,
-    model::ClientRequest,
+    model::{ClientRequest, ClientResult, CustomResult, JsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -235,6 +235,22 @@ enum Parsed {
     Nothing,
 }
 
+/// A reply to a form of ours with all that it says: clients of Codex's own server decide in a field
+/// that MCP does not know, and some give both.
+fn with_decision(
+    line: &[u8],
+    message: RxJsonRpcMessage<RoleServer>,
+) -> RxJsonRpcMessage<RoleServer> {
+    let JsonRpcMessage::Response(mut response) = message else { return message };
+    if matches!(response.result, ClientResult::ElicitResult(_))
+        && let Ok(mut whole) = serde_json::from_slice::<Value>(line)
+        && let Some(result) = whole.get_mut("result").filter(|it| it.get("decision").is_some())
+    {
+        response.result = ClientResult::CustomResult(CustomResult(result.take()));
+    }
+    JsonRpcMessage::Response(response)
+}
+
 fn parse(line: &[u8]) -> Parsed {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -243,7 +259,7 @@ fn parse(line: &[u8]) -> Parsed {
     if let Ok(message) = serde_json::from_slice(line)
         && !is_misread(&message)
     {
-        return Parsed::Message(Box::new(message));
+        return Parsed::Message(Box::new(with_decision(line, message)));
     }
     let message = match serde_json::from_slice::<Value>(line) {
         Ok(message) => message,

@@ -1,6 +1,6 @@
 //! What a client can read about this server: facts as they are now, and short guides.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use pilothouse_store::SessionFilter;
 use rmcp::{
@@ -9,7 +9,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::{Call, MAX_WAIT, problem::Code};
+use super::{Call, problem::Code};
 
 /// Both names are understood; the first is listed for those who come from codex-mcp.
 const PREFIXES: [&str; 2] = ["codex-mcp:///", "pilothouse:///"];
@@ -39,11 +39,14 @@ pub(crate) fn all() -> Vec<Resource> {
 
 impl Call<'_> {
     pub(crate) async fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        if let Some(record) = self.record(uri).await? {
+            return Ok(ReadResourceResult::new(vec![record]));
+        }
         let name = PREFIXES.iter().find_map(|it| uri.strip_prefix(it)).unwrap_or_default();
         let text = match name {
             "server-info" => self.server_info().await.to_string(),
             "compat-report" => self.compat_report().await.to_string(),
-            "config" => config(self.server.options.default_effort.as_deref()),
+            "config" => config(self.server.options.default_effort.as_deref(), self.max_wait()),
             "gotchas" => GOTCHAS.to_owned(),
             "quickstart" => QUICKSTART.to_owned(),
             "errors" => errors(),
@@ -78,7 +81,7 @@ impl Call<'_> {
             "approvalPolicies": ["untrusted", "on-failure", "on-request", "never"],
             "sandboxModes": ["read-only", "workspace-write", "danger-full-access"],
             "decisions": super::answers::DECISIONS.map(|(name, _)| name),
-            "maxWaitMs": u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX),
+            "maxWaitMs": u64::try_from(self.max_wait().as_millis()).unwrap_or(u64::MAX),
         })
     }
 
@@ -117,7 +120,7 @@ impl Call<'_> {
     }
 }
 
-fn config(effort: Option<&str>) -> String {
+fn config(effort: Option<&str>, max_wait: Duration) -> String {
     let effort = effort.unwrap_or("whatever Codex is configured with");
     format!(
         "# Parameters\n\n\
@@ -128,7 +131,7 @@ fn config(effort: Option<&str>) -> String {
          - `advanced.approvalTimeoutMs`: without it a request waits for a person where one can \
          answer, else 60 s; `0` waits for ever.\n\
          - `wait` (codex, codex_reply) and `waitMs` (codex_check): at most {} ms.\n",
-        MAX_WAIT.as_millis()
+        max_wait.as_millis()
     )
 }
 

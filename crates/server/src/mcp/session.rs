@@ -241,7 +241,7 @@ fn done(message: String) -> Reply {
 }
 
 /// What everyone may know of a session.
-fn public(view: &SessionView) -> Map<String, Value> {
+pub(crate) fn public(view: &SessionView) -> Map<String, Value> {
     let mut res = Map::new();
     let mut say = |name: &str, value: Value| {
         if !value.is_null() {

@@ -14,11 +14,11 @@ use pilothouse_core::{
 use serde_json::{Map, Value};
 
 use super::{
-    Call, MAX_WAIT, Reply,
+    Call, Reply,
     arguments::{Arguments, whole},
     check::Query,
     problem::{Code, Problem},
-    word,
+    profile, word,
 };
 
 /// Most letters of a prompt.
@@ -28,13 +28,13 @@ const MAX_IMAGES: usize = 100;
 /// How long an agent may take to come before the caller gets the handle without it.
 const START_PATIENCE: Duration = Duration::from_secs(40);
 
-const POLICIES: [(&str, ApprovalPolicy); 4] = [
+pub(crate) const POLICIES: [(&str, ApprovalPolicy); 4] = [
     ("untrusted", ApprovalPolicy::Untrusted),
     ("on-failure", ApprovalPolicy::OnFailure),
     ("on-request", ApprovalPolicy::OnRequest),
     ("never", ApprovalPolicy::Never),
 ];
-const SANDBOXES: [(&str, Sandbox); 3] = [
+pub(crate) const SANDBOXES: [(&str, Sandbox); 3] = [
     ("read-only", Sandbox::ReadOnly),
     ("workspace-write", Sandbox::WorkspaceWrite),
     ("danger-full-access", Sandbox::DangerFullAccess),
@@ -46,21 +46,19 @@ const SUMMARIES: [(&str, &str); 4] =
     [("auto", "auto"), ("concise", "concise"), ("detailed", "detailed"), ("none", "none")];
 /// Leaves the effort to the agent's own configuration.
 const FROM_CONFIG: &str = "config";
+/// The effort in the agent's own configuration.
+const EFFORT_KEY: &str = "model_reasoning_effort";
 
 impl Call<'_> {
     pub(crate) async fn start(&self, mut arguments: Arguments) -> Result<Reply, Problem> {
         let prompt = prompt_text(&mut arguments)?;
         let approval_policy = arguments.required_choice("approvalPolicy", &POLICIES)?;
         let sandbox = arguments.required_choice("sandbox", &SANDBOXES)?;
-        let effort = match arguments.text("effort")? {
-            Some(it) if it == FROM_CONFIG => None,
-            Some(it) => Some(it),
-            None => self.server.options.default_effort.clone(),
-        };
+        let effort = arguments.text("effort")?;
         let cwd = arguments.text("cwd")?;
         let model = arguments.text("model")?;
         let profile = arguments.text("profile")?;
-        let wait = wait(&mut arguments)?;
+        let wait = self.wait(&mut arguments)?;
         let mut more = arguments.within("advanced")?;
         let patience = match more.count("approvalTimeoutMs")? {
             None => Patience::Attended,
@@ -69,6 +67,17 @@ impl Call<'_> {
         };
         let isolation = [("shared", Isolation::Shared), ("process", Isolation::Process)];
         let cwd = folder("cwd", cwd.as_deref(), &self.server.options.cwd)?;
+        let mut config = more.object("config")?.unwrap_or_default();
+        if let Some(name) = &profile {
+            config = profile::laid_under(self.server.options.codex_home.as_ref(), name, config)?;
+        }
+        let effort = match effort {
+            Some(it) if it == FROM_CONFIG => None,
+            Some(it) => Some(it),
+            // Whoever names a profile that says how hard to think means that.
+            None if profile.is_some() && config.contains_key(EFFORT_KEY) => None,
+            None => self.server.options.default_effort.clone(),
+        };
         let output_schema = more.object("outputSchema")?.map(Value::Object);
         let images = more.texts("images")?.unwrap_or_default();
         let spec = Spec {
@@ -81,7 +90,7 @@ impl Call<'_> {
             personality: more.choice("personality", &PERSONALITIES)?.map(str::to_owned),
             base_instructions: more.text("baseInstructions")?,
             developer_instructions: more.text("developerInstructions")?,
-            config: more.object("config")?.unwrap_or_default(),
+            config,
             ephemeral: more.flag("ephemeral")?.unwrap_or_default(),
             collaboration_mode: more.object("collaborationMode")?.map(Value::Object),
             isolation: more.choice("isolation", &isolation)?.unwrap_or_default(),
@@ -147,7 +156,7 @@ impl Call<'_> {
             output_schema,
         };
         let images = arguments.texts("images")?.unwrap_or_default();
-        let wait = wait(&mut arguments)?;
+        let wait = self.wait(&mut arguments)?;
         let busy = [("steer", WhenBusy::Steer), ("queue", WhenBusy::Queue)];
         let when_busy = arguments.choice("whenBusy", &busy)?.unwrap_or_default();
         let broker = self.broker().await?;
@@ -167,6 +176,18 @@ impl Call<'_> {
             self.server.readers().replied(session, before, wants_json);
         }
         Ok(self.answer_with(&view, wait, false).await?.warn(arguments.warnings()))
+    }
+
+    fn wait(&self, arguments: &mut Arguments) -> Result<Option<Duration>, Problem> {
+        match arguments.any("wait") {
+            None | Some(Value::Bool(false)) => Ok(None),
+            Some(Value::Bool(true)) => Ok(Some(self.max_wait())),
+            Some(other) => match whole(&other) {
+                Some(0) => Ok(None),
+                Some(ms) => Ok(Some(Duration::from_millis(ms).min(self.max_wait()))),
+                None => Err(Problem::argument("wait", "must be true, false or milliseconds")),
+            },
+        }
     }
 
     /// A session that never had an agent is of no use to anyone.
@@ -224,7 +245,7 @@ impl Call<'_> {
 
 const WHY_MAPPED: &str = "the installed Codex has no such policy.";
 
-fn failed_start(view: &SessionView) -> Option<String> {
+pub(crate) fn failed_start(view: &SessionView) -> Option<String> {
     if view.thread_id.is_some() || view.attached {
         return None;
     }
@@ -242,7 +263,7 @@ fn failed_start(view: &SessionView) -> Option<String> {
 }
 
 /// A failed start as a sentence: what looks for Codex says what it could not do.
-fn complete(why: &str) -> String {
+pub(crate) fn complete(why: &str) -> String {
     const DOING: [&str; 5] = ["find ", "start ", "read ", "use ", "understand "];
     if why.starts_with("could not ") {
         return format!("Pilothouse {why}");
@@ -253,7 +274,7 @@ fn complete(why: &str) -> String {
     format!("Pilothouse could not start Codex: {why}")
 }
 
-fn prompt_text(arguments: &mut Arguments) -> Result<String, Problem> {
+pub(crate) fn prompt_text(arguments: &mut Arguments) -> Result<String, Problem> {
     let prompt = arguments.required("prompt")?;
     // Counting letters is only needed where bytes do not settle it.
     if prompt.len() > MAX_PROMPT && prompt.chars().count() > MAX_PROMPT {
@@ -266,20 +287,8 @@ fn prompt_text(arguments: &mut Arguments) -> Result<String, Problem> {
     Ok(prompt)
 }
 
-fn wait(arguments: &mut Arguments) -> Result<Option<Duration>, Problem> {
-    match arguments.any("wait") {
-        None | Some(Value::Bool(false)) => Ok(None),
-        Some(Value::Bool(true)) => Ok(Some(MAX_WAIT)),
-        Some(other) => match whole(&other) {
-            Some(0) => Ok(None),
-            Some(ms) => Ok(Some(Duration::from_millis(ms).min(MAX_WAIT))),
-            None => Err(Problem::argument("wait", "must be true, false or milliseconds")),
-        },
-    }
-}
-
 /// An existing directory, absolute.
-fn folder(field: &str, given: Option<&str>, base: &Path) -> Result<PathBuf, Problem> {
+pub(crate) fn folder(field: &str, given: Option<&str>, base: &Path) -> Result<PathBuf, Problem> {
     let path = given.map_or_else(|| base.to_owned(), |it| base.join(it));
     match fs::metadata(&path) {
         Ok(it) if it.is_dir() => Ok(fs::canonicalize(&path).unwrap_or(path)),

@@ -33,12 +33,25 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the program and says nothing yet.
     pub(crate) fn spawn(home: &Path, env: &[(String, String)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_pilothouse"))
+        Self::spawn_with(home, &[], env)
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn spawn_with(home: &Path, arguments: &[&str], env: &[(String, String)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pilothouse"));
+        command
             .arg("mcp")
+            .args(arguments)
             .env("PILOTHOUSE_HOME", home)
             .env_remove("PILOTHOUSE_STORE")
             .env_remove("CODEX_MCP_BINARY")
-            .envs(env.iter().cloned())
+            .envs(env.iter().cloned());
+        Self::of(command)
+    }
+
+    /// A client of any program.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -63,8 +76,12 @@ impl Client {
     }
 
     pub(crate) async fn initialize(&mut self, version: &str) -> Value {
-        let about = json!({"name": "tests", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": about});
+        self.initialize_as(version, "tests", json!({})).await
+    }
+
+    pub(crate) async fn initialize_as(&mut self, version: &str, name: &str, able: Value) -> Value {
+        let about = json!({"name": name, "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": able, "clientInfo": about});
         let res = self.request("initialize", params).await;
         self.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         let tools = self.request("tools/list", json!({})).await;
@@ -104,7 +121,8 @@ impl Client {
         }
     }
 
-    async fn next(&mut self) -> Value {
+    /// Whatever comes next.
+    pub(crate) async fn next(&mut self) -> Value {
         let line = timeout(LONG, self.lines.next_line()).await.unwrap().unwrap();
         serde_json::from_str(&line.expect("the program ended")).unwrap()
     }

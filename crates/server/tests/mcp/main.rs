@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod client;
+mod legacy;
 mod life;
 mod polling;
 mod real_codex;

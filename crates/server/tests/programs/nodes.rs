@@ -105,3 +105,35 @@ async fn a_session_goes_on_in_the_console_after_its_client_has_left() {
     assert_eq!(view["turns"], 2);
     assert!(room.model.requests().pop().unwrap().input_text().contains("quince"));
 }
+
+#[tokio::test]
+async fn an_answer_in_time_wins_even_if_the_owner_was_stopped_past_the_deadline() {
+    let room = Room::new().await;
+    let mut mcp = room.mcp().await;
+    let serve = room.serve().await;
+    let script = json!([[{"cmd": "touch f"}], [{"msg": "done"}]]);
+    let session = mcp.start_with(&room, &script, json!({"approvalTimeoutMs": 3_000})).await;
+    let ask = mcp.asked(&session).await;
+    let seen = serve.get(&format!("/api/v1/asks/{ask}")).await;
+    let limit: jiff::Timestamp = seen["expiresAt"].as_str().unwrap().parse().unwrap();
+    let owner = mcp.child.id().unwrap();
+    signal(owner, "STOP");
+    let path = format!("/api/v1/asks/{ask}/answer");
+    let answer = serve.post(&path, json!({"decision": "accept", "digest": seen["digest"]}));
+    let past_the_deadline = async {
+        while jiff::Timestamp::now() <= limit {
+            tokio::task::yield_now().await;
+        }
+        signal(owner, "CONT");
+    };
+    let ((status, body), ()) = tokio::join!(answer, past_the_deadline);
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body["settlement"]["how"]["type"], "answered", "{body}");
+    mcp.finish(&session).await;
+    assert!(room.folder.path().join("f").exists());
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}

@@ -139,12 +139,21 @@ impl Mcp {
     }
 
     pub(crate) async fn start(&mut self, room: &Room, script: &Value) -> String {
+        self.start_with(room, script, json!({"approvalTimeoutMs": 0})).await
+    }
+
+    pub(crate) async fn start_with(
+        &mut self,
+        room: &Room,
+        script: &Value,
+        advanced: Value,
+    ) -> String {
         let arguments = json!({
             "prompt": format!("go\nSCRIPT:{script}"),
             "approvalPolicy": "untrusted",
             "sandbox": "workspace-write",
             "cwd": room.folder.path(),
-            "advanced": {"approvalTimeoutMs": 0},
+            "advanced": advanced,
         });
         let started = self.call("codex", arguments).await;
         let session = started["structuredContent"]["sessionId"].as_str();
@@ -154,12 +163,18 @@ impl Mcp {
     pub(crate) async fn start_and_ask(&mut self, room: &Room, command: &str) -> (String, String) {
         let script = json!([[{"cmd": command}], [{"msg": "done"}]]);
         let session = self.start(room, &script).await;
+        let ask = self.asked(&session).await;
+        (session, ask)
+    }
+
+    /// The first question that a session waits with.
+    pub(crate) async fn asked(&mut self, session: &str) -> String {
         let mut cursor = 0;
         loop {
-            let polled = self.call("codex_check", poll(&session, cursor, 20_000)).await;
+            let polled = self.call("codex_check", poll(session, cursor, 20_000)).await;
             let result = &polled["structuredContent"];
             if let Some(ask) = result["actions"][0]["requestId"].as_str() {
-                return (session, ask.to_owned());
+                return ask.to_owned();
             }
             cursor = result["nextCursor"].as_u64().unwrap_or_else(|| panic!("{polled}"));
         }
