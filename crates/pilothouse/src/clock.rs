@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 /// The time by the system's clock.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -21,4 +22,10 @@ pub(crate) async fn at(deadline: Option<Timestamp>) {
         Some(deadline) => tokio::time::sleep(wait(deadline)).await,
         None => std::future::pending().await,
     }
+}
+
+/// When a name of version 7 was minted.
+pub(crate) fn of(name: Uuid) -> Option<Timestamp> {
+    let (seconds, nanos) = name.get_timestamp()?.to_unix();
+    Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
 }

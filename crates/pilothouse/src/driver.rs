@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use pilothouse_core::{
     Actor, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq, Session,
     SessionId, Spec, Step, Stream, ToAgent,
@@ -16,7 +17,9 @@ use crate::{
     Error,
     agent::pool::{Lease, Wire, not_ready},
     broker::{Shared, thread_spec},
-    clock, spill,
+    clock,
+    ownership::conclusion,
+    spill,
 };
 
 /// Orders that may wait for a session; those who send are tasks of ours and wait for room.
@@ -35,8 +38,13 @@ const RETIRE_AFTER: Duration = Duration::from_secs(5);
 /// What the broker wants of a session.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Somebody wants something done.
-    Intent { intent: Box<Intent>, by: Actor, reply: oneshot::Sender<Result<Seq, Error>> },
+    /// Somebody wants something done, and has wanted it since then.
+    Intent {
+        at: Timestamp,
+        intent: Box<Intent>,
+        by: Actor,
+        reply: oneshot::Sender<Result<Seq, Error>>,
+    },
     /// Give a way to ask the agent something in its own words.
     Wire { reply: oneshot::Sender<Option<Wire>> },
     /// The broker is leaving: interrupt what runs, so that the agent can say how it ended.
@@ -136,10 +144,7 @@ impl Driver {
             let done = match happening {
                 Happening::Agent(messages) => self.on_agent(messages).await.map(|()| false),
                 Happening::Order(order) => self.on_order(order).await,
-                Happening::Deadline => {
-                    let step = self.session.on_tick(clock::now());
-                    self.insist(step).await.map(|()| false)
-                }
+                Happening::Deadline => self.on_deadline().await.map(|()| false),
                 Happening::Idle if self.session.agent().is_some() => {
                     let released = self.intend(Intent::Release, &Actor::Node).await;
                     self.idle_since = Instant::now();
@@ -184,8 +189,8 @@ impl Driver {
     async fn on_order(&mut self, order: Option<Order>) -> Result<bool, StoreError> {
         self.idle_since = Instant::now();
         match order {
-            Some(Order::Intent { intent, by, reply }) => {
-                let result = self.intend(*intent, &by).await;
+            Some(Order::Intent { at, intent, by, reply }) => {
+                let result = self.intend_at(at, *intent, &by).await;
                 let fenced = matches!(&result, Err(Error::Store(StoreError::Fenced(_))));
                 drop(reply.send(result));
                 if fenced { Err(StoreError::Fenced(self.id)) } else { Ok(false) }
@@ -220,9 +225,33 @@ impl Driver {
         }
     }
 
+    /// An answer that was posted in time beats the clock, even if it was heard too late because
+    /// this process did not run: it was stopped, or its machine slept.
+    async fn on_deadline(&mut self) -> Result<(), StoreError> {
+        for posted in self.shared.store.inbox().await? {
+            let Intent::Answer { ask, .. } = &posted.intent else { continue };
+            let Some(ask) = self.session.asks().get(ask) else { continue };
+            let (Some(at), Some(limit)) = (clock::of(posted.id), ask.expires_at) else { continue };
+            if posted.session == self.id && at < limit {
+                let result = self.intend_at(at, posted.intent, &posted.by).await;
+                self.shared.store.conclude(posted.id, conclusion(result)).await?;
+            }
+        }
+        let step = self.session.on_tick(clock::now());
+        self.insist(step).await
+    }
+
     async fn intend(&mut self, intent: Intent, by: &Actor) -> Result<Seq, Error> {
-        let moment =
-            Moment { now: clock::now(), human_present: false, policy: &self.shared.policy };
+        self.intend_at(clock::now(), intent, by).await
+    }
+
+    async fn intend_at(
+        &mut self,
+        now: Timestamp,
+        intent: Intent,
+        by: &Actor,
+    ) -> Result<Seq, Error> {
+        let moment = Moment { now, human_present: false, policy: &self.shared.policy };
         let step = self.session.on_intent(&moment, intent, by)?;
         self.carry_out(step).await?;
         Ok(self.session.seq())

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use pilothouse_core::{Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec};
 use pilothouse_store::{Claim, Conclusion, MAX_PAGE, Nudge, Posted, Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -14,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     Error,
     broker::Shared,
+    clock,
     driver::{Driver, End, MAX_ORDERS, Order},
 };
 
@@ -123,12 +125,27 @@ impl Shared {
         intent: Intent,
         by: &Actor,
     ) -> Result<Seq, Error> {
+        self.act_since(clock::now(), id, intent, by).await
+    }
+
+    /// The same for what was wanted earlier: an answer counts from when it was given.
+    async fn act_since(
+        self: &Arc<Self>,
+        at: Timestamp,
+        id: SessionId,
+        intent: Intent,
+        by: &Actor,
+    ) -> Result<Seq, Error> {
         for _ in 0..MAX_TRIES {
             match self.driver(id).await {
                 Ok(orders) => {
                     let (reply, done) = oneshot::channel();
-                    let order =
-                        Order::Intent { intent: Box::new(intent.clone()), by: by.clone(), reply };
+                    let order = Order::Intent {
+                        at,
+                        intent: Box::new(intent.clone()),
+                        by: by.clone(),
+                        reply,
+                    };
                     // It may have retired in this moment; then it is opened again.
                     if orders.send(order).await.is_err() {
                         continue;
@@ -214,14 +231,20 @@ impl Shared {
 
     async fn conclude(self: &Arc<Self>, posted: Posted) {
         let Posted { id, session, intent, by, secret: _ } = posted;
-        let conclusion = match self.act(session, intent, &by).await {
-            Ok(seq) => Conclusion::Done(seq),
-            Err(Error::Refused(refusal)) => Conclusion::Refused(refusal),
-            Err(error) => Conclusion::Failed(error.to_string()),
-        };
+        let at = clock::of(id).unwrap_or_else(clock::now);
+        let conclusion = conclusion(self.act_since(at, session, intent, &by).await);
         if let Err(error) = self.store.conclude(id, conclusion).await {
             tracing::warn!(%session, %error, "could not say what became of an intent");
         }
+    }
+}
+
+/// What whoever posted an intent is told.
+pub(crate) fn conclusion(result: Result<Seq, Error>) -> Conclusion {
+    match result {
+        Ok(seq) => Conclusion::Done(seq),
+        Err(Error::Refused(refusal)) => Conclusion::Refused(refusal),
+        Err(error) => Conclusion::Failed(error.to_string()),
     }
 }
 

@@ -73,7 +73,18 @@ async fn another_program_follows_what_is_said_as_it_is_said() {
     let mut mcp = room.mcp().await;
     let serve = room.serve().await;
     let mut feed = serve.follow().await;
-    let script = json!([[{"msg": "one two three"}, {"gate": "go on"}, {"msg": "four"}]]);
+    // Said in two pieces, with a gate between them: what is told in time is told as a delta.
+    let item = json!({"type": "message", "role": "assistant", "id": "msg_1", "content": []});
+    let piece = |text: &str| json!({"raw": {"type": "response.output_text.delta", "item_id": "msg_1", "delta": text}});
+    let mut whole = item.clone();
+    whole["content"] = json!([{"type": "output_text", "text": "one two three four"}]);
+    let script = json!([[
+        {"raw": {"type": "response.output_item.added", "item": item}},
+        piece("one two three"),
+        {"gate": "go on"},
+        piece(" four"),
+        {"item": whole},
+    ]]);
     let started = mcp.start(&room, &script).await;
     room.model.reached_gate("go on").await.unwrap();
     let mut text = String::new();
