@@ -21,6 +21,8 @@ pub(crate) enum Tool {
     /// The npm packages of a folder of this repository.
     Packages(PathBuf),
     Chromium,
+    /// Python's virtual environments, which Debian packs apart.
+    Venv,
     Redis,
     Nextest,
 }
@@ -45,7 +47,7 @@ pub(crate) fn everything() -> Result<Vec<Tool>, Failure> {
             tools.push(Tool::Packages(folder));
         }
     }
-    tools.extend([Tool::Chromium, Tool::Nextest]);
+    tools.extend([Tool::Chromium, Tool::Venv, Tool::Nextest]);
     Ok(tools)
 }
 
@@ -82,6 +84,16 @@ fn ensure_one(tool: &Tool) -> Result<(), Failure> {
             }
             run::step("Chromium: apt-get install", || {
                 apt("chromium", "or set PILOTHOUSE_CHROMIUM to the program")
+            })
+        }
+        Tool::Venv => {
+            let probe = ["-c", "import ensurepip, venv"];
+            if run::quiet(Command::new("python3").args(probe)).is_ok() {
+                println!("Python with venv: already there");
+                return Ok(());
+            }
+            run::step("Python with venv: apt-get install", || {
+                apt("python3-venv", "so that `python3 -m venv` works")
             })
         }
         Tool::Redis => {

@@ -54,9 +54,7 @@ async fn a_signal_ends_everything_and_what_was_said_is_kept() {
     for signal in ["TERM", "INT", "HUP"] {
         let (_room, mut mcp, left) = hard_to_end().await;
         let began = Instant::now();
-        let pid = mcp.child.id().unwrap().to_string();
-        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
-        assert!(sent.unwrap().success());
+        crate::nodes::signal(mcp.child.id().unwrap(), signal);
         let status = tokio::time::timeout(GONE, mcp.child.wait()).await.unwrap().unwrap();
         assert!(status.success(), "SIG{signal}: {status}");
         all_gone(&left, began).await;
