@@ -38,7 +38,7 @@ use std::{
 };
 
 use pilothouse::Broker;
-use pilothouse_core::{Actor, Answerers, SessionId};
+use pilothouse_core::{Actor, Answerers, Seq, SessionId};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -506,7 +506,8 @@ impl ServerHandler for Server {
         let sink = context.sink();
         let each = uris.into_iter().map(|uri| {
             let tell = |uri: String| async move { sink.notify_resource_updated(uri).await.is_ok() };
-            self.watch(uri, over.clone(), tell)
+            // What happened before this was acknowledged is unknown, so that it counts as a change.
+            self.watch(uri, Seq(0), over.clone(), tell)
         });
         futures_util::future::join_all(each).await;
         context.cancelled().await;

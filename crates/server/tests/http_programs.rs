@@ -12,7 +12,7 @@ use std::{
 
 use pilothouse_testkit::{
     FakeAgent,
-    agent::{Action, Ask, Rule},
+    agent::{Action, Ask, Rule, SpawnChild},
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -59,21 +59,46 @@ fn every_signal_ends_it_in_time_with_a_feed_open_and_an_agent_that_waits() {
         let agent = FakeAgent::new(&[Rule::on("turn/start", actions)]).unwrap();
         let codex = agent.executable().display().to_string();
         let serve = Serve::start(home.path(), &[("PILOTHOUSE_CODEX", &codex)]);
-        let token = pilothouse(home.path(), &["token"], &[]).stdout;
-        let bearer = format!("Bearer {}", String::from_utf8(token).unwrap().trim());
+        let bearer = bearer(home.path());
         let mut feed = serve.send("GET", "/api/v1/feed", &[("Authorization", &bearer)], "");
-        let body = "{\"prompt\":\"go\",\"approvalPolicy\":\"untrusted\",\"sandbox\":\"read-only\"}";
-        let started = serve.http("POST", "/api/v1/sessions", &[("Authorization", &bearer)], body);
-        assert!(started.starts_with("HTTP/1.1 201 "), "{started}");
-        let mut line = String::new();
-        while !line.contains("\"type\":\"askRaised\"") {
-            line.clear();
-            assert!(feed.read_line(&mut line).unwrap() > 0, "the feed ended early");
-        }
+        serve.start_session(&bearer);
+        read_to_ask(&mut feed);
         serve.leave(signal);
         let mut rest = String::new();
         feed.read_to_string(&mut rest).unwrap();
     }
+}
+
+#[test]
+fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let pid_file = agent.dir().join("pid");
+    let child = SpawnChild { pid_file: pid_file.clone(), clear_env: false, ignore_sigterm: false };
+    let ask = Ask { command: "touch a".into(), ..Ask::default() };
+    let actions = vec![Action::BeginTurn, Action::SpawnChild(child), Action::Ask(ask)];
+    agent.set_rules(&[Rule::on("turn/start", actions)]).unwrap();
+    let codex = agent.executable().display().to_string();
+    let serve = Serve::start(home.path(), &[("PILOTHOUSE_CODEX", &codex)]);
+    let bearer = bearer(home.path());
+    let session = serve.start_session(&bearer);
+    serve.wait_for_ask(&bearer);
+    let child = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    let child = Pid::from_raw(child).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        std::fs::remove_file(home.path().join(format!("pilothouse.db{end}"))).unwrap();
+    }
+
+    let next = Serve::start(home.path(), &[("PILOTHOUSE_CODEX", &codex)]);
+    // It leaves only when it has looked for what dead nodes left.
+    next.leave(Signal::TERM);
+    rustix::process::test_kill_process(child).unwrap();
+    // The first one tells nobody that it did what is on record nowhere.
+    let path = format!("/api/v1/sessions/{session}/cancel");
+    let refused = serve.http("POST", &path, &[("Authorization", &bearer)], "{}");
+    assert!(refused.starts_with("HTTP/1.1 500 "), "{refused}");
+    assert!(refused.contains("the log of `pilothouse serve` says how"), "{refused}");
+    serve.leave(Signal::TERM);
 }
 
 #[test]
@@ -160,6 +185,20 @@ fn pilothouse(home: &Path, args: &[&str], vars: &[(&str, &str)]) -> Output {
     command(home, vars).args(args).output().unwrap()
 }
 
+/// What a script sends.
+fn bearer(home: &Path) -> String {
+    let token = pilothouse(home, &["token"], &[]).stdout;
+    format!("Bearer {}", String::from_utf8(token).unwrap().trim())
+}
+
+fn read_to_ask(feed: &mut BufReader<TcpStream>) {
+    let mut line = String::new();
+    while !line.contains("\"type\":\"askRaised\"") {
+        line.clear();
+        assert!(feed.read_line(&mut line).unwrap() > 0, "the feed ended early");
+    }
+}
+
 /// A running `pilothouse serve`.
 struct Serve {
     child: Child,
@@ -215,6 +254,21 @@ impl Serve {
         let mut res = String::new();
         self.send(method, path, headers, body).read_to_string(&mut res).unwrap();
         res
+    }
+
+    /// Starts a session; gives its name.
+    fn start_session(&self, bearer: &str) -> String {
+        let body = "{\"prompt\":\"go\",\"approvalPolicy\":\"untrusted\",\"sandbox\":\"read-only\"}";
+        let started = self.http("POST", "/api/v1/sessions", &[("Authorization", bearer)], body);
+        assert!(started.starts_with("HTTP/1.1 201 "), "{started}");
+        let (_, rest) = started.split_once("\"sessionId\":\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+
+    /// Waits until a session asks.
+    fn wait_for_ask(&self, bearer: &str) {
+        let mut feed = self.send("GET", "/api/v1/feed?after=c0", &[("Authorization", bearer)], "");
+        read_to_ask(&mut feed);
     }
 
     /// Ends it, which must not take more than 2 s.

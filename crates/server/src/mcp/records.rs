@@ -123,10 +123,12 @@ impl Server {
         named(uri).is_some()
     }
 
-    /// Tells of each change of a session, until `over` or the session cannot be read any more.
+    /// Tells of each change of a session from a place on, until `over` or the session cannot be read
+    /// any more.
     pub(crate) async fn watch<T>(
         &self,
         uri: String,
+        mut seen: Seq,
         over: CancellationToken,
         tell: impl Fn(String) -> T,
     ) where
@@ -134,8 +136,6 @@ impl Server {
     {
         let Some((id, _)) = named(&uri) else { return };
         let Some(broker) = self.shared.broker.get() else { return };
-        let Ok(view) = broker.session(id).await else { return };
-        let mut seen = view.last_seq;
         loop {
             let grown = tokio::select! {
                 grown = broker.wait_past(id, seen, LOOK_AGAIN) => grown,
@@ -169,7 +169,7 @@ impl Server {
         let broker = opened.map_err(|error| {
             ErrorData::internal_error(format!("Pilothouse could not {error}"), None)
         })?;
-        broker.session(id).await.map_err(|_| missing(&uri))?;
+        let seen = broker.session(id).await.map_err(|_| missing(&uri))?.last_seq;
         let over = self.shared.leaving.child_token();
         {
             let mut watched = self.shared.watched();
@@ -188,7 +188,7 @@ impl Server {
                 let peer = peer.clone();
                 async move { peer.notify_resource_updated(note).await.is_ok() }
             };
-            server.watch(uri, over, tell).await;
+            server.watch(uri, seen, over, tell).await;
         });
         Ok(())
     }

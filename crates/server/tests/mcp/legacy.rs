@@ -143,7 +143,7 @@ impl Play {
         let thread = first["structuredContent"]["threadId"].clone();
         for (step, said) in [
             ("a command is approved", json!({"decision": "approved"})),
-            ("a command is denied", json!({"decision": {"denied": {}}})),
+            ("a command is denied", json!({"decision": {"denied": {"rejection": "not now"}}})),
             ("both ways of saying yes", json!({"action": "accept", "decision": "approved"})),
             ("no wins over accept", json!({"action": "accept", "decision": "denied"})),
         ] {
@@ -241,9 +241,21 @@ impl Play {
         let arguments = json!({"threadId": thread, "prompt": prompt});
         let params = json!({"name": "codex-reply", "arguments": arguments});
         let id = self.client.send("tools/call", params).await;
-        while self.client.next().await["method"] != "elicitation/create" {}
+        let mut tells_events = false;
+        loop {
+            let message = self.client.next().await;
+            tells_events |= message["method"] == "codex/event";
+            if message["method"] == "elicitation/create" {
+                break;
+            }
+        }
         let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
         self.client.line(&cancel.to_string()).await;
+        // What the real one is told before that is lost with the turn.
+        while tells_events {
+            let message = self.client.next().await;
+            tells_events = message["params"]["msg"]["type"] != "turn_aborted";
+        }
     }
 }
 

@@ -153,6 +153,81 @@ async fn resources_say_what_is_so() {
 }
 
 #[tokio::test]
+async fn a_session_and_its_log_are_resources_that_tell_of_changes() {
+    let agent = FakeAgent::new(&[]).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let listed = client.request("resources/templates/list", json!({})).await;
+    let templates = listed["result"]["resourceTemplates"].as_array().unwrap().clone();
+    let uris: Vec<_> = templates.iter().map(|it| it["uriTemplate"].as_str().unwrap()).collect();
+    assert_eq!(uris, ["pilothouse:///sessions/{id}", "pilothouse:///sessions/{id}/log"]);
+    let session = client.session("hello", "never", home.path()).await;
+    client.outcome(&session).await;
+    let uri = format!("pilothouse:///sessions/{session}");
+    let read = client.request("resources/read", json!({"uri": uri})).await;
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    let view: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&view["status"], &view["turns"]), (&json!("idle"), &json!(1)));
+    let log = format!("{uri}/log");
+    let read = client.request("resources/read", json!({"uri": log})).await;
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    let ids: Vec<_> = text
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap()["id"].as_u64().unwrap())
+        .collect();
+    assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
+    assert!(text.contains("Hello from the fake Codex"));
+
+    let subscribed = client.request("resources/subscribe", json!({"uri": log})).await;
+    assert_eq!(subscribed["result"], json!({}), "{subscribed}");
+    let reply = json!({"sessionId": session, "prompt": "again", "wait": true});
+    client.done("codex_reply", reply).await;
+    let note = client.note().await;
+    assert_eq!(note["method"], "notifications/resources/updated");
+    assert_eq!(note["params"]["uri"], log.as_str());
+    let over = client.request("resources/unsubscribe", json!({"uri": log})).await;
+    assert_eq!(over["result"], json!({}));
+    let unknown = "pilothouse:///sessions/sess_00000000000000000000000000";
+    for (method, uri) in
+        [("resources/read", unknown), ("resources/subscribe", "codex-mcp:///errors")]
+    {
+        let refused = client.request(method, json!({"uri": uri})).await;
+        assert!(refused["error"]["code"].is_i64(), "{refused}");
+    }
+    assert!(client.close().await.success());
+}
+
+#[tokio::test]
+async fn a_modern_client_listens_to_a_session() {
+    let agent = FakeAgent::new(&[]).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut starter = Client::start(home.path(), &agent).await;
+    let session = starter.session("hello", "never", home.path()).await;
+    starter.outcome(&session).await;
+    let uri = format!("pilothouse:///sessions/{session}");
+    let about = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+    });
+    let mut modern = Client::spawn(home.path(), &without_codex());
+    let listen = json!({"notifications": {"resourceSubscriptions": [uri]}, "_meta": about});
+    modern.send("subscriptions/listen", listen).await;
+    let acknowledged = modern.note().await;
+    assert_eq!(
+        acknowledged["method"], "notifications/subscriptions/acknowledged",
+        "{acknowledged}"
+    );
+    // How it stands may have changed before anyone listened.
+    assert_eq!(modern.note().await["params"]["uri"], uri.as_str());
+    let reply = json!({"sessionId": session, "prompt": "again", "wait": true});
+    starter.done("codex_reply", reply).await;
+    let note = modern.note().await;
+    assert_eq!(note["method"], "notifications/resources/updated", "{note}");
+    assert_eq!(note["params"]["uri"], uri.as_str());
+}
+
+#[tokio::test]
 async fn a_call_that_waits_says_so_and_can_be_taken_back() {
     let agent = FakeAgent::new(&[Rule::on("turn/start", vec![Action::BeginTurn])]).unwrap();
     let home = tempfile::tempdir().unwrap();

@@ -130,8 +130,8 @@ fn words(line: &str) -> Vec<String> {
 /// What a client's reply comes to.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reception {
-    /// This is the answer.
-    Answer(Answer),
+    /// This is the answer, and perhaps why, for the agent to read.
+    Answer(Answer, Option<String>),
     /// Nobody saw the form, or what was said is no answer: the ask stays open elsewhere.
     NotShown,
 }
@@ -140,31 +140,37 @@ pub(super) enum Reception {
 pub(super) fn read(ask: &AskView, reply: &ClientResult, took: Duration, shows: bool) -> Reception {
     let read_by_someone = shows || took >= READING;
     if let ClientResult::CustomResult(said) = reply {
-        let answer = said.0.get("decision").and_then(|it| decision(ask, it));
-        return answer.map_or(Reception::NotShown, Reception::Answer);
+        let Some(said) = said.0.get("decision") else { return Reception::NotShown };
+        let why = said.pointer("/denied/rejection").and_then(Value::as_str).map(str::to_owned);
+        let answer = decision(ask, said);
+        return answer.map_or(Reception::NotShown, |it| Reception::Answer(it, why));
     }
     let ClientResult::ElicitResult(said) = reply else { return Reception::NotShown };
     if said.action == ElicitationAction::Accept {
         return accepted(ask, said.content.as_ref());
     }
     // Dismissed or declined: neither counts as consent, and neither is a word on the turn.
-    if read_by_someone { Reception::Answer(no(ask, false)) } else { Reception::NotShown }
+    if read_by_someone { answered(no(ask, false)) } else { Reception::NotShown }
+}
+
+fn answered(answer: Answer) -> Reception {
+    Reception::Answer(answer, None)
 }
 
 fn accepted(ask: &AskView, content: Option<&Value>) -> Reception {
     match (&ask.subject, content) {
         (Subject::Form { .. }, Some(content)) => {
-            Reception::Answer(Answer::Filled { content: content.clone() })
+            answered(Answer::Filled { content: content.clone() })
         }
         (Subject::Question { .. }, Some(Value::Object(content))) => {
             let each = content
                 .iter()
                 .filter_map(|(id, it)| it.as_str().map(|it| (id.clone(), vec![it.to_owned()])));
-            Reception::Answer(Answer::Chosen { answers: each.collect::<BTreeMap<_, _>>() })
+            answered(Answer::Chosen { answers: each.collect::<BTreeMap<_, _>>() })
         }
         (Subject::Question { .. }, _) => Reception::NotShown,
         // The form has no fields: saying yes to it is all that it takes.
-        _ => Reception::Answer(Answer::plain(Decision::Accept)),
+        _ => answered(Answer::plain(Decision::Accept)),
     }
 }
 

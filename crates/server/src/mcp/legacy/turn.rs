@@ -220,7 +220,7 @@ impl Waiting<'_, '_> {
         if took >= forms::READING && reply.is_ok() {
             shows.store(true, Ordering::Relaxed);
         }
-        let Reception::Answer(answer) = received else {
+        let Reception::Answer(answer, reason) = received else {
             self.name_the_inbox(&ask).await;
             return;
         };
@@ -228,7 +228,7 @@ impl Waiting<'_, '_> {
         let via = client.map_or_else(|| NAMELESS.to_owned(), |it| it.name);
         let by = Actor::Human { via, verified: false };
         let digest = Some(ask.digest.clone());
-        let said = Said { answer, digest, reason: None, note: None };
+        let said = Said { answer, digest, reason, note: None };
         if let Err(error) = self.broker.answer(ask.request_id, said, &by).await {
             // Someone else was first, or it does not fit: then the ask is still open elsewhere.
             tracing::debug!(%error, "a client's answer was not taken");
