@@ -124,6 +124,18 @@ export async function newSession(page, words, script, { directory, policy = 'unt
 export const pendingCard = (page) => page.locator('main [data-ask][data-state="pending"]');
 
 /** Waits for the last turn's end and returns how it ended. */
+/** Steps of a model that says something, waits for a gate in the middle of it, and says the rest. */
+export function streaming(id, before, gate, after) {
+  const item = { type: 'message', role: 'assistant', id: `msg_${id.replaceAll(' ', '_')}`, content: [] };
+  const delta = (text) => ({ raw: { type: 'response.output_text.delta', item_id: item.id, delta: text } });
+  const content = [{ type: 'output_text', text: before + after }];
+  return [
+    { raw: { type: 'response.output_item.added', item } },
+    delta(before), { gate }, delta(after),
+    { item: { ...item, content } },
+  ];
+}
+
 export async function turnEnd(page, n = 1) {
   const ends = page.locator('[data-turn-status]');
   await ends.nth(n - 1).waitFor();

@@ -1,7 +1,7 @@
 // The console stays right while things happen: logins, many tabs, interrupts, a server that goes and comes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { inaccessible, newSession, open, pendingCard, photograph, start, turnEnd } from './harness.mjs';
+import { inaccessible, newSession, open, pendingCard, photograph, start, streaming, turnEnd } from './harness.mjs';
 
 let it;
 before(async () => { it = await start(); });
@@ -33,12 +33,13 @@ test('ten tabs are all live', async () => {
 
 test('text shows while it streams, and once when it is complete', async () => {
   const { page, bad } = it.first;
-  await newSession(page, 'Talk', [[{ msg: 'one two three four five six seven eight nine ten eleven twelve', delay: 0.2 }]], { directory: it.project });
+  await newSession(page, 'Talk', [streaming('talk', 'one two three ', 'half', 'four five six')], { directory: it.project });
   const message = page.locator('main .prose-agent');
   await message.filter({ hasText: 'one two three' }).waitFor();
-  assert.doesNotMatch(await message.innerText(), /twelve/);
+  assert.doesNotMatch(await message.innerText(), /six/);
+  it.openGate('half');
   assert.equal(await turnEnd(page), 'completed');
-  const whole = 'one two three four five six seven eight nine ten eleven twelve';
+  const whole = 'one two three four five six';
   assert.deepEqual(await message.allInnerTexts(), [whole]);
   await page.reload();
   assert.equal(await turnEnd(page), 'completed');
@@ -49,12 +50,12 @@ test('text shows while it streams, and once when it is complete', async () => {
 test('a page that opens while text streams shows all of it', async () => {
   const other = await it.another();
   const { page } = it.first;
-  await newSession(page, 'Talk on', [[{ msg: 'one two three four five six seven eight nine ten eleven twelve', delay: 0.25 }, { gate: 'late' }]], { directory: it.project });
+  await newSession(page, 'Talk on', [streaming('talk on', 'one two three ', 'opened', 'four five six')], { directory: it.project });
   await page.locator('main .prose-agent').filter({ hasText: 'one two' }).waitFor();
   await other.page.goto(page.url());
   await other.page.locator('main .prose-agent').filter({ hasText: /^one two three/ }).waitFor();
-  await other.page.getByText('one two three four five six seven eight nine ten eleven twelve', { exact: true }).waitFor();
-  it.openGate('late');
+  it.openGate('opened');
+  await other.page.getByText('one two three four five six', { exact: true }).waitFor();
   assert.equal(await turnEnd(other.page), 'completed');
   assert.deepEqual([...other.bad, ...it.first.bad], []);
   await other.context.close();
