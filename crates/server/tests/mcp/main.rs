@@ -1,8 +1,10 @@
 //! The program as MCP clients meet it: over its standard input and output.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod arrives;
 mod bad_input;
 mod client;
+mod keeps;
 mod legacy;
 mod life;
 mod polling;

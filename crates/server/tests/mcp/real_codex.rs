@@ -13,7 +13,7 @@ const PATCH: &str = "patch\nSCRIPT:[\
     [{\"patch\": \"*** Begin Patch\\n*** Add File: hello.txt\\n+hello\\n*** End Patch\\n\"}],\
     [{\"msg\": \"patched\", \"phase\": \"final_answer\"}]]";
 
-async fn client(model: &ScriptedModel, home: &Path) -> Client {
+pub(crate) async fn client(model: &ScriptedModel, home: &Path) -> Client {
     let codex = codex_binary().unwrap().display().to_string();
     let mut env = model.env();
     env.push(("PILOTHOUSE_CODEX".to_owned(), codex));
