@@ -14,7 +14,7 @@ use pilothouse_core::{
     Session, SessionId, SessionView, Settled, Settlement, Spec, Stream, TurnStatus,
 };
 use pilothouse_store::{
-    AskFilter, Listing, LiveDelta, NodeView, Nudge, Page, Presence, SessionFilter, Store,
+    AskFilter, Listing, LiveDelta, NodeId, NodeView, Nudge, Page, Presence, SessionFilter, Store,
 };
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, oneshot};
@@ -25,7 +25,7 @@ use crate::{
     agent::{
         locate::Located,
         pool::Pool,
-        tree::{self, Ladder},
+        tree::{self, Ladder, Marker},
     },
     driver,
     feed::Feed,
@@ -376,16 +376,16 @@ pub struct Said {
 
 /// Ends agents whose broker is gone.
 async fn sweep(shared: Arc<Shared>, store_name: String) {
-    let nodes = match shared.store.nodes().await {
-        Ok(nodes) => nodes,
-        Err(error) => {
-            tracing::warn!(%error, "could not look for what dead nodes left");
-            return;
-        }
+    let (store, runtime) = (Arc::clone(&shared.store), tokio::runtime::Handle::current());
+    let is_alive = move |marker: &Marker| {
+        // Not whether it is on record: the file may be younger than the node.
+        let alive = runtime.block_on(store.is_alive(NodeId(marker.node.clone())));
+        alive.unwrap_or_else(|error| {
+            tracing::warn!(%error, %marker, "could not see whether an agent's node lives");
+            true
+        })
     };
-    let alive: Vec<_> = nodes.into_iter().filter(|it| it.alive).map(|it| it.node.0).collect();
-    let sweep = move || tree::sweep(&store_name, |marker| alive.contains(&marker.node));
-    match tokio::task::spawn_blocking(sweep).await {
+    match tokio::task::spawn_blocking(move || tree::sweep(&store_name, is_alive)).await {
         Ok(Ok(hunt)) if hunt.n_killed > 0 => {
             tracing::warn!(n = hunt.n_killed, "ended what dead nodes had left running");
         }

@@ -169,6 +169,7 @@ impl Store for Faulty {
         conclusion(id: Uuid) -> Option<Conclusion>;
         set_presence(presence: Presence) -> ();
         nodes() -> Vec<NodeView>;
+        is_alive(node: NodeId) -> bool;
         set_interest(interested: bool) -> ();
         put_blob(bytes: Vec<u8>) -> String;
         blob(digest: String) -> Option<Vec<u8>>;

@@ -83,8 +83,16 @@ fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
     let bearer = bearer(home.path());
     let session = serve.start_session(&bearer);
     serve.wait_for_ask(&bearer);
-    let child = std::fs::read_to_string(&pid_file).unwrap();
-    assert!(is_running(child.trim()));
+    let start = Instant::now();
+    let child = loop {
+        // It comes under its name whole.
+        if let Ok(pid) = std::fs::read_to_string(&pid_file) {
+            break pid;
+        }
+        assert!(start.elapsed() < LONG, "it never started");
+        std::thread::yield_now();
+    };
+    assert!(is_running(&child));
     for end in ["", "-wal", "-shm"] {
         std::fs::remove_file(home.path().join(format!("pilothouse.db{end}"))).unwrap();
     }
@@ -92,7 +100,7 @@ fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
     let next = Serve::start(home.path(), &[("PILOTHOUSE_CODEX", &codex)]);
     // It leaves only when it has looked for what dead nodes left.
     next.leave(Signal::TERM);
-    assert!(is_running(child.trim()));
+    assert!(is_running(&child));
     // The first one tells nobody that it did what is on record nowhere.
     let path = format!("/api/v1/sessions/{session}/cancel");
     let refused = serve.http("POST", &path, &[("Authorization", &bearer)], "{}");

@@ -60,7 +60,8 @@ macro_rules! conformance {
             of_many_claims_at_once_one_wins
             a_former_owner_is_fenced
             a_given_up_session_is_free_and_takes_nothing
-            a_node_that_closes_gives_up_its_sessions_and_says_no_more);
+            a_node_that_closes_gives_up_its_sessions_and_says_no_more
+            a_node_is_alive_until_it_ends);
         $crate::conformance!(@ $world, log:
             what_was_appended_is_read_by_every_node
             an_append_at_the_wrong_place_is_refused

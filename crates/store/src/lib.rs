@@ -8,7 +8,8 @@
 //! and blobs. Every implementation passes the `conformance` suite, which is this text as tests.
 //!
 //! **Nodes.** Each process that opens a store is a node with a name of its own, alive for as long as
-//! the process is. A store knows without a clock whether a node of the same machine is alive.
+//! the process is. A store knows without a clock whether a node of the same machine is alive, and
+//! without having it on record ([`Store::is_alive`]).
 //!
 //! **Ownership.** [`Store::claim`] makes this node the owner of a session and gives the session's next
 //! epoch. It is refused while another live node owns the session. [`Store::append`] is refused with
@@ -18,7 +19,8 @@
 //!
 //! **Durability.** When `append`, `post` or `put_blob` has returned, what was written survives the
 //! loss of power. Several appends may share one sync. An append is all or nothing: events, feed,
-//! views, asks and snapshot change together.
+//! views, asks and snapshot change together. What reached a file that has lost its name meanwhile is
+//! not told as written: every later write is refused with [`StoreError::Unusable`].
 //!
 //! **Order.** The feed's cursors rise strictly; whoever has read up to a cursor will never find a new
 //! entry before it. Reading from a cursor and going on as [`Nudge::Feed`] comes misses nothing and
@@ -397,6 +399,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn set_presence(&self, presence: Presence) -> Later<'_, ()>;
     /// All nodes that are alive, and dead ones that still own sessions.
     fn nodes(&self) -> Later<'_, Vec<NodeView>>;
+    /// Whether a node's process lives, also one that this store has never heard of: its file may be
+    /// younger than the node. In doubt it does.
+    fn is_alive(&self, node: NodeId) -> Later<'_, bool>;
     /// Whether deltas of other nodes should come here.
     fn set_interest(&self, interested: bool) -> Later<'_, ()>;
     /// Sends a piece of a stream to those who watch. Never waits.

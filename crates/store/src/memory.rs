@@ -184,6 +184,10 @@ impl Store for Memory {
         self.with(|state, _| Ok(state.nodes()))
     }
 
+    fn is_alive(&self, node: NodeId) -> Later<'_, bool> {
+        self.with(move |state, _| Ok(state.alive(&node)))
+    }
+
     fn set_interest(&self, interested: bool) -> Later<'_, ()> {
         self.with(move |state, node| {
             state.set_interest(node, interested);

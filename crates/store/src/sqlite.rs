@@ -24,6 +24,7 @@ use self::{
     lane::{Job, Lane},
     lock::NodeLock,
     nudge::{Courier, Hints, Office},
+    opened::Opened,
     writes::Draft,
 };
 use crate::{
@@ -38,6 +39,7 @@ mod lock;
 mod migrate;
 mod nudge;
 mod open;
+mod opened;
 mod reads;
 mod upkeep;
 mod writer;
@@ -114,11 +116,14 @@ impl Sqlite {
             .refresh(&db)
             .map_err(|err| Fault::from(err).explain(path, "looking for other nodes"))?;
         courier.deliver(&hints);
+        let mut opened = Opened::look(path)?;
         drop(opening);
 
         let path: Arc<Path> = path.into();
         let (writer, jobs) = Lane::new(&path);
-        let its_writer = spawn("write", move || writer::run(&db, &jobs, courier))?;
+        let its_writer = spawn("write", move || {
+            writer::run(&db, &jobs, courier, &mut opened);
+        })?;
         let (readers, jobs) = Lane::new(&path);
         let (jobs, mut threads) = (Arc::new(Mutex::new(jobs)), vec![]);
         for _ in 0..READERS {
@@ -372,6 +377,15 @@ impl Store for Sqlite {
             self.readers
                 .call("looking who is there", move |db, _| reads::nodes(db, &run, &office.me)),
         )
+    }
+
+    fn is_alive(&self, node: NodeId) -> Later<'_, bool> {
+        Box::pin(async move {
+            if self.stop.load(Ordering::Acquire) {
+                return Err(StoreError::Shut);
+            }
+            Ok(node == self.office.me || lock::is_alive(&self.run, &node))
+        })
     }
 
     fn set_interest(&self, interested: bool) -> Later<'_, ()> {

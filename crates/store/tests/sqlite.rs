@@ -75,6 +75,62 @@ async fn what_is_told_survives_the_loss_of_power() {
 }
 
 #[tokio::test]
+async fn nothing_is_told_as_written_once_the_file_has_lost_its_name() {
+    let lose: [fn(&Path); 3] = [
+        remove,
+        |path| fs::rename(path, path.with_extension("old")).unwrap(),
+        |path| {
+            let copy = path.with_extension("copy");
+            fs::copy(path, &copy).unwrap();
+            fs::rename(copy, path).unwrap();
+        },
+    ];
+    for lose in lose {
+        let world = world();
+        let node = world.open();
+        let mut writer = Writer::open(&node, "a", "one").await;
+        lose(&world.path());
+        let refused = |res: Result<(), StoreError>| match res {
+            Err(StoreError::Unusable { path, problem }) => {
+                assert_eq!(path, world.path());
+                assert!(problem.contains("was removed or replaced while in use"), "{problem}");
+                assert!(problem.contains("restart Pilothouse"), "{problem}");
+            }
+            other => panic!("{other:?}"),
+        };
+        refused(writer.record(vec![noted("lost")]).await.map(drop));
+        refused(node.put_blob(vec![1]).await.map(drop));
+        refused(node.claim(writer.id).await.map(drop));
+        refused(node.close().await);
+    }
+}
+
+#[tokio::test]
+async fn who_opens_after_the_file_was_removed_knows_who_lives_and_is_not_hurt() {
+    let world = world();
+    let old = world.open();
+    Writer::open(&old, "a", "one").await;
+    remove(&world.path());
+    let new = world.open();
+    assert!(new.nodes().await.unwrap().iter().all(|it| it.node != *old.node()));
+    assert!(new.is_alive(old.node().clone()).await.unwrap());
+    let id = Writer::open(&new, "b", "two").await.id;
+    // What SQLite removes at the end of the first one must not be the second one's.
+    let name = old.node().clone();
+    world.kill(old);
+    assert!(!new.is_alive(name).await.unwrap());
+    assert!(world.open().session(id).await.unwrap().is_some());
+    world.kill(new);
+    assert!(world.open().session(id).await.unwrap().is_some());
+}
+
+fn remove(path: &Path) {
+    for end in ["", "-wal", "-shm"] {
+        fs::remove_file(format!("{}{end}", path.display())).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn files_are_for_their_user_alone() {
     let world = world();
     let node = world.open();

@@ -9,7 +9,7 @@ use super::{
     World,
     script::{Writer, fresh, noted},
 };
-use crate::{Epoch, StoreError};
+use crate::{Epoch, NodeId, StoreError};
 
 /// A session is made by claiming it.
 pub async fn a_new_session_begins_with_the_first_epoch(world: &dyn World) {
@@ -112,4 +112,22 @@ pub async fn a_node_that_closes_gives_up_its_sessions_and_says_no_more(world: &d
     assert_eq!(second.owner(writer.id).await.unwrap(), None);
     assert!(second.nodes().await.unwrap().iter().all(|it| it.node != *first.node()));
     second.claim(writer.id).await.unwrap();
+}
+
+/// Also for one that never heard of it.
+pub async fn a_node_is_alive_until_it_ends(world: &dyn World) {
+    let (first, second, third) = (world.open(), world.open(), world.open());
+    let names = [&first, &second, &third].map(|it| it.node().clone());
+    for node in [&first, &second, &third] {
+        for name in &names {
+            assert!(node.is_alive(name.clone()).await.unwrap(), "{name}");
+        }
+    }
+    assert!(!first.is_alive(NodeId("nobody".to_owned())).await.unwrap());
+    world.kill(second);
+    third.close().await.unwrap();
+    let [_, killed, closed] = names;
+    assert!(!first.is_alive(killed).await.unwrap());
+    assert!(!first.is_alive(closed).await.unwrap());
+    assert!(matches!(third.is_alive(third.node().clone()).await, Err(StoreError::Shut)));
 }

@@ -11,14 +11,21 @@ use super::{
     fault::Fault,
     lane::Job,
     nudge::{Courier, Hints},
+    opened::Opened,
 };
+
 /// Most pieces of work in one transaction.
 const MAX_BATCH: usize = 256;
 /// How soon a nudge that did not fit is tried again.
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// Writes until nobody is left who could want something written.
-pub(super) fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, mut courier: Courier) {
+pub(super) fn run(
+    db: &Connection,
+    jobs: &Receiver<Box<dyn Job>>,
+    mut courier: Courier,
+    opened: &mut Opened,
+) {
     loop {
         let job = if courier.owes() {
             jobs.recv_timeout(AGAIN)
@@ -29,7 +36,7 @@ pub(super) fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, mut courier: C
             Ok(job) => {
                 let mut batch = vec![job];
                 batch.extend(jobs.try_iter().take(MAX_BATCH - 1));
-                write(db, batch, &mut courier);
+                write(db, batch, &mut courier, opened);
             }
             Err(RecvTimeoutError::Timeout) => courier.try_again(),
             Err(RecvTimeoutError::Disconnected) => return,
@@ -37,9 +44,28 @@ pub(super) fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, mut courier: C
     }
 }
 
-fn write(db: &Connection, mut batch: Vec<Box<dyn Job>>, courier: &mut Courier) {
+fn write(
+    db: &Connection,
+    mut batch: Vec<Box<dyn Job>>,
+    courier: &mut Courier,
+    opened: &mut Opened,
+) {
     let mut hints = Hints::default();
-    let fault = match attempt(db, &mut batch, &mut hints, courier) {
+    let lost_before = opened.is_lost();
+    let attempted =
+        if lost_before { Ok(vec![]) } else { attempt(db, &mut batch, &mut hints, courier) };
+    // After the sync, and before anyone is told: what reached a file without a name is lost.
+    if let Err(err) = opened.check() {
+        if !lost_before {
+            tracing::error!(%err, "nothing more is written");
+        }
+        for job in batch {
+            // The same for each, and cheap.
+            job.done(opened.check().map_err(Fault::from));
+        }
+        return;
+    }
+    let fault = match attempted {
         Ok(results) => {
             for (job, res) in batch.into_iter().zip(results) {
                 job.done(res);
@@ -52,7 +78,7 @@ fn write(db: &Connection, mut batch: Vec<Box<dyn Job>>, courier: &mut Courier) {
     if batch.len() > 1 {
         // One that is too large for the disk must not fail the others.
         for job in batch {
-            write(db, vec![job], courier);
+            write(db, vec![job], courier, opened);
         }
     } else if let Some(job) = batch.pop() {
         job.done(Err(fault));
