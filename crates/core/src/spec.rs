@@ -198,7 +198,7 @@ pub struct Overrides {
 
 impl Spec {
     /// Takes over what sticks.
-    pub(crate) fn override_with(&mut self, overrides: &Overrides) {
+    pub fn override_with(&mut self, overrides: &Overrides) {
         let Overrides {
             cwd,
             approval_policy,

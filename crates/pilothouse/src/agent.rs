@@ -1,6 +1,8 @@
 //! The program under supervision: found, started, read from, and ended with all it started.
 
 mod connection;
+mod conversation;
+pub(crate) mod launch;
 pub mod lines;
 pub mod locate;
 pub(crate) mod mailbox;
@@ -8,3 +10,4 @@ pub(crate) mod pool;
 pub mod process;
 pub mod profile;
 pub mod tree;
+mod turns;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
+use pilothouse_codex::Dialect;
 use pilothouse_core::Policy;
 use pilothouse_store::Store;
 
@@ -12,6 +13,8 @@ use crate::agent::{process::GuardCommand, tree::Ladder};
 pub struct AgentConfig {
     /// The Codex to run, else the one on the path.
     pub binary: Option<PathBuf>,
+    /// How Codex is spoken to, else as its version can best. What is wanted is never replaced.
+    pub dialect: Option<Dialect>,
     /// Changes to the environment of every agent: set, or removed with nothing.
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What an agent is started under, so that nothing below it outlives this process.
@@ -28,6 +31,7 @@ impl Default for AgentConfig {
     fn default() -> Self {
         Self {
             binary: None,
+            dialect: None,
             env: BTreeMap::new(),
             guard: None,
             ladder: Ladder::default(),

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq, Session,
-    SessionId, Spec, Step, Stream, ToAgent,
+    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq,
+    Session, SessionId, Spec, Step, ToAgent, WhenBusy,
 };
 use pilothouse_store::{Append, Epoch, StoreError};
 use tokio::{
@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     Error,
-    agent::pool::{Lease, Wire, not_ready},
+    agent::pool::{Lease, Wire},
     broker::{Shared, thread_spec},
     clock,
     ownership::conclusion,
@@ -34,6 +34,8 @@ const STORE_PATIENCE: Duration = Duration::from_secs(30);
 const STORE_RETRY: Duration = Duration::from_millis(250);
 /// How long a session without an agent stays with its node, for those who come back at once.
 const RETIRE_AFTER: Duration = Duration::from_secs(5);
+/// Why a session has no agent where only a turn has a process.
+const NO_TURN: &str = "`codex exec` runs for a turn only; the next prompt begins one";
 
 /// What the broker wants of a session.
 #[derive(Debug)]
@@ -183,6 +185,10 @@ impl Driver {
         if session.turn().is_some() || !session.asks().is_empty() || session.is_attaching() {
             return None;
         }
+        // A thread that can't be taken up again is lost with its agent.
+        if self.lease.as_ref().is_some_and(|it| !it.can.resume) && session.agent().is_some() {
+            return None;
+        }
         if session.agent().is_some() { Some(self.shared.idle_session) } else { Some(RETIRE_AFTER) }
     }
 
@@ -248,12 +254,19 @@ impl Driver {
     async fn intend_at(
         &mut self,
         now: Timestamp,
-        intent: Intent,
+        mut intent: Intent,
         by: &Actor,
     ) -> Result<Seq, Error> {
+        // What would be added to the turn must not vanish where nothing can be added.
+        if let Intent::Prompt { when_busy: busy @ WhenBusy::Steer, .. } = &mut intent
+            && self.lease.as_ref().is_some_and(|it| !it.can.steer)
+        {
+            *busy = WhenBusy::Refuse;
+        }
         let moment = Moment { now, human_present: false, policy: &self.shared.policy };
         let step = self.session.on_intent(&moment, intent, by)?;
         self.carry_out(step).await?;
+        self.bring_again().await?;
         Ok(self.session.seq())
     }
 
@@ -261,13 +274,16 @@ impl Driver {
         let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_)));
         let human_present = asks && self.shared.human_present().await;
         let (mut events, mut effects) = (vec![], vec![]);
-        let mut deltas: Vec<(String, Stream, String)> = vec![];
         for message in messages {
-            if let FromAgent::ItemCompleted { item: done, .. } = &message {
-                deltas.retain(|(item, ..)| item != done);
-            }
             match message {
-                FromAgent::Delta { item, stream, text } => deltas.push((item, stream, text)),
+                FromAgent::Delta { item, stream, text } => {
+                    // Nobody may hear of an item before it began.
+                    if events.iter().any(|it| begins(it, &item)) {
+                        self.append_patiently(std::mem::take(&mut events)).await?;
+                    }
+                    self.shared.live.add(self.id, &item, stream, &text);
+                    self.shared.publish(self.id, item, stream, text);
+                }
                 FromAgent::ItemStarted { .. }
                 | FromAgent::ItemCompleted { .. }
                 | FromAgent::Notes { .. }
@@ -297,11 +313,6 @@ impl Driver {
         }
         self.idle_since = Instant::now();
         self.append_patiently(events).await?;
-        // After the events, so that nobody hears of an item before it began.
-        for (item, stream, text) in deltas {
-            self.shared.live.add(self.id, &item, stream, &text);
-            self.shared.publish(self.id, item, stream, text);
-        }
         self.perform(effects).await
     }
 
@@ -385,23 +396,41 @@ impl Driver {
                     let forever = self.session.closing().is_some();
                     self.let_go(forever).await;
                 }
-                Effect::Attach(how) => {
-                    self.let_go(true).await;
-                    let spec = thread_spec(self.id, self.session.spec());
-                    match self.shared.pool.attach(self.id, how, spec).await {
-                        Ok(lease) => self.lease = Some(lease),
-                        Err(error) => {
-                            let FromAgent::NotReady { error } = not_ready(error) else { continue };
-                            let step = self.decide(FromAgent::NotReady { error }, false);
-                            let events = step.record.into_iter().map(|it| self.take_note(it));
-                            let events = events.collect();
-                            self.append_patiently(events).await?;
-                        }
-                    }
-                }
+                Effect::Attach(how) => self.bring(how).await?,
             }
         }
         Ok(())
+    }
+
+    async fn bring(&mut self, how: Attach) -> Result<(), StoreError> {
+        self.let_go(true).await;
+        let spec = thread_spec(self.id, self.session.spec());
+        let turn = self.session.turn().map(|it| (it.id, it.prompt.clone()));
+        let message = match self.shared.pool.attach(self.id, how, spec, turn).await {
+            Ok(Some(lease)) => {
+                self.lease = Some(lease);
+                return Ok(());
+            }
+            Ok(None) => FromAgent::Exited { cause: NO_TURN.to_owned() },
+            Err(error) => FromAgent::NotReady { error },
+        };
+        let step = self.decide(message, false);
+        let events = step.record.into_iter().map(|it| self.take_note(it)).collect();
+        self.append_patiently(events).await
+    }
+
+    /// An agent that is being brought for a turn is of no use to another, or to none: its process
+    /// is at work on that turn.
+    async fn bring_again(&mut self) -> Result<(), StoreError> {
+        let brought_for = self.lease.as_ref().and_then(|it| it.brought_for.clone());
+        let Some((turn, how)) = brought_for.filter(|_| self.session.is_attaching()) else {
+            return Ok(());
+        };
+        if self.session.turn().is_some_and(|it| it.id == turn) {
+            Ok(())
+        } else {
+            self.bring(how).await
+        }
     }
 
     async fn tell(&self, message: ToAgent) {
@@ -417,6 +446,10 @@ impl Driver {
             lease.detach(forever).await;
         }
     }
+}
+
+fn begins(envelope: &Envelope, item: &str) -> bool {
+    matches!(&envelope.event, Event::ItemStarted { item: it, .. } if it == item)
 }
 
 async fn said(lease: Option<&Lease>) -> Vec<FromAgent> {

@@ -17,6 +17,7 @@ mod ownership;
 pub mod shell;
 mod spill;
 
+pub use pilothouse_codex::Dialect;
 pub use pilothouse_core as core;
 pub use pilothouse_store as store;
 

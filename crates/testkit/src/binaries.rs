@@ -38,9 +38,12 @@ pub fn codex_binary() -> anyhow::Result<PathBuf> {
         );
         return Ok(path);
     }
-    let version = codex_version()?;
-    let packages =
-        workspace_root().join(".tools/codex").join(&version).join("node_modules/@openai");
+    installed_codex(&codex_version()?)
+}
+
+/// The real Codex of a version that `cargo xtask install` installed.
+pub fn installed_codex(version: &str) -> anyhow::Result<PathBuf> {
+    let packages = workspace_root().join(".tools/codex").join(version).join("node_modules/@openai");
     for package in [format!("codex-linux-{}", npm_arch()), "codex".to_owned()] {
         let vendor = packages.join(package).join("vendor");
         let triple = format!("{}-unknown-linux-musl", env::consts::ARCH);
@@ -52,8 +55,7 @@ pub fn codex_binary() -> anyhow::Result<PathBuf> {
         }
     }
     bail!(
-        "Pilothouse could not find Codex {version} below {}; run `cargo xtask test`, which \
-         installs it, or set {CODEX_VARIABLE} to a native Codex executable.",
+        "Pilothouse could not find Codex {version} below {}; run `cargo xtask install {version}`.",
         packages.display()
     )
 }

@@ -7,10 +7,12 @@
 //! * [`recording`]: recordings of such conversations; loading, normalising, comparing.
 //! * [`scenarios`]: the conversations that can be recorded again when Codex is released.
 //! * [`faults`]: pipes and disks that fail on cue.
+//! * [`chance`]: random choices that a seed gives again.
 //! * [`binaries`]: where the real Codex and this crate's own programs are.
 
 pub mod agent;
 pub mod binaries;
+pub mod chance;
 pub mod client;
 pub mod faults;
 pub mod model;
@@ -18,7 +20,8 @@ pub mod recording;
 pub mod scenarios;
 
 pub use agent::FakeAgent;
-pub use binaries::{bin, codex_binary, workspace_root};
+pub use binaries::{bin, codex_binary, installed_codex, workspace_root};
+pub use chance::Chance;
 pub use client::AppServer;
 pub use model::ScriptedModel;
 pub use recording::Recording;

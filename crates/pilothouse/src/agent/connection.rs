@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use pilothouse_codex::{Client, Output as Said, Peer, Tag};
+use pilothouse_codex::{Output as Said, Tag};
 use pilothouse_core::{AgentError, Attach, FromAgent, Spec, ToAgent};
 use serde_json::Value;
 use tokio::{
@@ -13,6 +13,7 @@ use tokio::{
 };
 
 use super::{
+    conversation::Conversation,
     lines::Line,
     mailbox::Mailbox,
     process::{Exit, Output, Process},
@@ -44,7 +45,7 @@ pub(crate) enum Order {
 
 pub(crate) struct Connection {
     process: Process,
-    peer: Peer,
+    peer: Conversation,
     name: String,
     orders: mpsc::Receiver<Order>,
     mailboxes: BTreeMap<Tag, Arc<Mailbox>>,
@@ -67,19 +68,15 @@ enum Happening {
 impl Connection {
     pub(crate) fn new(
         process: Process,
+        peer: Conversation,
         name: String,
         orders: mpsc::Receiver<Order>,
         ladder: Ladder,
         idle_limit: Duration,
     ) -> Self {
-        let client = Client {
-            name: "pilothouse".to_owned(),
-            title: "Pilothouse".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
         Self {
             process,
-            peer: Peer::new(client, name.clone()),
+            peer,
             name,
             orders,
             mailboxes: BTreeMap::new(),

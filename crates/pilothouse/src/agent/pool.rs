@@ -2,15 +2,18 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
-use pilothouse_codex::Tag;
-use pilothouse_core::{AgentError, Attach, FromAgent, Isolation, SessionId, Spec, ToAgent};
-use serde_json::{Value, json};
+use pilothouse_codex::{Capabilities, Dialect, Tag, app_server_args, proto};
+use pilothouse_core::{AgentError, Attach, Isolation, Prompt, SessionId, Spec, ToAgent, TurnId};
+use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
@@ -18,12 +21,17 @@ use tokio::{
 
 use super::{
     connection::{Connection, MAX_ORDERS, Order},
-    locate::{self, Located, Places},
+    conversation::Conversation,
+    launch::{Launch, Program, failure},
+    locate::Located,
     mailbox::Mailbox,
-    process::{Process, Spawn},
-    tree::{Ladder, Marker},
+    tree::Ladder,
+    turns::Turns,
 };
 use crate::config::AgentConfig;
+
+/// How long a session's last process may take to go before the next is started.
+const LAST_LIMIT: Duration = Duration::from_secs(15);
 
 /// What must be equal for two sessions to share a process. Binary, home and environment are the
 /// same for all agents of one broker, so what is left is whether a session wants its own.
@@ -35,19 +43,15 @@ enum Key {
 
 #[derive(Debug)]
 pub(crate) struct Pool {
-    config: AgentConfig,
-    store_name: String,
-    node: String,
+    launch: Arc<Launch>,
     state: tokio::sync::Mutex<State>,
     tags: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    located: Option<Located>,
+    /// Who takes the orders for what runs: a process, or a session with a process a turn.
     processes: BTreeMap<Key, mpsc::Sender<Order>>,
-    pids: Arc<Mutex<BTreeMap<String, u32>>>,
-    n_started: u64,
     tasks: JoinSet<()>,
     stopped: bool,
 }
@@ -58,6 +62,10 @@ pub(crate) struct Lease {
     tag: Tag,
     orders: mpsc::Sender<Order>,
     pub(crate) mailbox: Arc<Mailbox>,
+    /// What can be done in its dialect.
+    pub(crate) can: Capabilities,
+    /// The turn that it was brought for and can't be parted from, and how it was brought.
+    pub(crate) brought_for: Option<(TurnId, Attach)>,
     detached: bool,
 }
 
@@ -105,109 +113,184 @@ impl Drop for Lease {
 impl Pool {
     pub(crate) fn new(config: AgentConfig, store_name: String, node: String) -> Self {
         Self {
-            config,
-            store_name,
-            node,
+            launch: Arc::new(Launch::new(config, store_name, node)),
             state: tokio::sync::Mutex::default(),
             tags: AtomicU64::new(1),
         }
     }
 
     /// Brings a thread to a session, in a process that may be new. What comes of it, and all that
-    /// follows, is in the lease's mailbox.
+    /// follows, is in the lease's mailbox. There is nothing to bring where only a turn has a
+    /// process and none waits for one.
     pub(crate) async fn attach(
         &self,
         session: SessionId,
         how: Attach,
         spec: Spec,
-    ) -> Result<Lease, AgentError> {
-        let key = match spec.isolation {
-            Isolation::Shared => Key::Shared,
-            Isolation::Process => Key::Own(session),
-        };
+        turn: Option<(TurnId, Prompt)>,
+    ) -> Result<Option<Lease>, AgentError> {
+        let program = self.launch.program().await?;
         let tag = Tag(self.tags.fetch_add(1, Ordering::Relaxed));
         let mailbox = Arc::new(Mailbox::default());
-        let mut order =
-            Order::Attach { tag, how, spec: Box::new(spec), mailbox: Arc::clone(&mailbox) };
-        // A process may leave between being found and being asked; a new one then serves.
-        for _ in 0..2 {
-            let orders = self.process(&key).await?;
-            match orders.send(order).await {
-                Ok(()) => return Ok(Lease { tag, orders, mailbox, detached: false }),
-                Err(mpsc::error::SendError(again)) => order = again,
+        let can = program.capabilities();
+        let lease = |orders, brought_for| {
+            let mailbox = Arc::clone(&mailbox);
+            Lease { tag, orders, mailbox, can, brought_for, detached: false }
+        };
+        match program.dialect {
+            Dialect::AppServer => {
+                let key = match spec.isolation {
+                    Isolation::Shared => Key::Shared,
+                    Isolation::Process => Key::Own(session),
+                };
+                let mut order = attach_order(tag, how, spec, &mailbox);
+                // A process may leave between being found and being asked; a new one then serves.
+                for _ in 0..2 {
+                    let orders = self.app_server(&key, &program).await?;
+                    match orders.send(order).await {
+                        Ok(()) => return Ok(Some(lease(orders, None))),
+                        Err(mpsc::error::SendError(again)) => order = again,
+                    }
+                }
+                Err(failure("APP_SERVER_START_FAILED", "its process left as soon as it had come"))
+            }
+            Dialect::Proto => {
+                if how != Attach::Start {
+                    return Err(cannot(&program, &how));
+                }
+                let key = Key::Own(session);
+                self.clear(&key).await?;
+                let orders = self.proto(key, &program, &spec).await?;
+                let order = attach_order(tag, how, spec, &mailbox);
+                // One that is gone already is told like one that goes at once.
+                orders.send(order).await.map_err(|_| {
+                    failure("APP_SERVER_START_FAILED", "its process left as soon as it had come")
+                })?;
+                Ok(Some(lease(orders, None)))
+            }
+            Dialect::Exec => {
+                let thread = match &how {
+                    Attach::Start => None,
+                    Attach::Resume { thread } => Some(thread.clone()),
+                    Attach::Fork { .. } => return Err(cannot(&program, &how)),
+                };
+                let Some((turn, prompt)) = turn else { return Ok(None) };
+                let key = Key::Own(session);
+                self.clear(&key).await?;
+                let mut state = self.open_state().await?;
+                let (orders, inbox) = mpsc::channel(MAX_ORDERS);
+                let launch = Arc::clone(&self.launch);
+                let turns = Turns::new(launch, program, spec, thread, Arc::clone(&mailbox), inbox);
+                state.tasks.spawn(turns.run(turn, prompt));
+                state.processes.insert(key, orders.clone());
+                Ok(Some(lease(orders, Some((turn, how)))))
             }
         }
-        Err(failure("APP_SERVER_START_FAILED", "its process left as soon as it had come"))
     }
 
     /// Asks an agent something that belongs to no session.
     pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, AgentError> {
-        let orders = self.process(&Key::Shared).await?;
-        request(&orders, None, method, params).await
+        let program = self.launch.program().await?;
+        match program.dialect {
+            Dialect::AppServer => {
+                let orders = self.app_server(&Key::Shared, &program).await?;
+                request(&orders, None, method, params).await
+            }
+            Dialect::Exec | Dialect::Proto => {
+                let dialect = program.dialect;
+                let message = format!(
+                    "Pilothouse could not ask Codex for {method}: `codex {dialect}` takes no                      requests; use app-server"
+                );
+                Err(failure("EXEC_NOT_SUPPORTED", &message))
+            }
+        }
     }
 
     /// The process ids of the agents that run, by name.
     pub(crate) async fn pids(&self) -> BTreeMap<String, u32> {
-        let pids = Arc::clone(&self.state.lock().await.pids);
-        let pids = pids.lock().unwrap_or_else(PoisonError::into_inner);
-        pids.clone()
+        self.launch.pids().await
     }
 
     /// Finds the agent's program, once.
     pub(crate) async fn locate(&self) -> Result<Located, AgentError> {
-        let mut state = self.state.lock().await;
-        self.located(&mut state)
+        self.launch.locate().await
     }
 
-    fn located(&self, state: &mut State) -> Result<Located, AgentError> {
-        if let Some(located) = &state.located {
-            return Ok(located.clone());
-        }
-        let places = Places::from_env(self.config.binary.clone());
-        let located = locate::locate(&places)
-            .map_err(|it| failure("APP_SERVER_START_FAILED", &it.to_string()))?;
-        state.located = Some(located.clone());
-        Ok(located)
-    }
-
-    async fn process(&self, key: &Key) -> Result<mpsc::Sender<Order>, AgentError> {
+    async fn open_state(&self) -> Result<tokio::sync::MutexGuard<'_, State>, AgentError> {
         let mut state = self.state.lock().await;
         if state.stopped {
             return Err(failure("CANCELLED", "this Pilothouse is stopping"));
         }
         state.processes.retain(|_, it| !it.is_closed());
         while state.tasks.try_join_next().is_some() {}
+        Ok(state)
+    }
+
+    /// Waits until what a session had before is gone: two processes may not write to one thread.
+    async fn clear(&self, key: &Key) -> Result<(), AgentError> {
+        let Some(last) = self.open_state().await?.processes.get(key).cloned() else {
+            return Ok(());
+        };
+        tokio::time::timeout(LAST_LIMIT, last.closed()).await.map_err(|_| {
+            let message = "Pilothouse could not start Codex: the session's last process does not \
+                           end; try again later, or start a new session";
+            failure("APP_SERVER_START_FAILED", message)
+        })
+    }
+
+    async fn app_server(
+        &self,
+        key: &Key,
+        program: &Program,
+    ) -> Result<mpsc::Sender<Order>, AgentError> {
+        let mut state = self.open_state().await?;
         if let Some(orders) = state.processes.get(key) {
             return Ok(orders.clone());
         }
-        let located = self.located(&mut state)?;
-        state.n_started += 1;
-        // Names of asks contain it, so it must never come again on this machine.
-        let name = format!("{}-{}", self.node, state.n_started);
-        let marker = Marker {
-            store: self.store_name.clone(),
-            node: self.node.clone(),
-            process: state.n_started.to_string(),
+        let args = app_server_args().iter().map(Into::into).collect();
+        self.converse(&mut state, key.clone(), program, args, None).await
+    }
+
+    async fn proto(
+        &self,
+        key: Key,
+        program: &Program,
+        spec: &Spec,
+    ) -> Result<mpsc::Sender<Order>, AgentError> {
+        let args = proto::args(spec, program.version.as_deref())
+            .map_err(|it| failure("EXEC_NOT_SUPPORTED", &it.to_string()))?;
+        let cwd = Some(PathBuf::from(&spec.cwd)).filter(|it| !it.as_os_str().is_empty());
+        if let Some(cwd) = cwd.as_deref().filter(|it| !it.is_dir()) {
+            return Err(failure("INVALID_ARGUMENT", &no_directory(cwd)));
+        }
+        let args = args.into_iter().map(OsString::from).collect();
+        let mut state = self.open_state().await?;
+        self.converse(&mut state, key, program, args, cwd).await
+    }
+
+    async fn converse(
+        &self,
+        state: &mut State,
+        key: Key,
+        program: &Program,
+        args: Vec<OsString>,
+        cwd: Option<PathBuf>,
+    ) -> Result<mpsc::Sender<Order>, AgentError> {
+        let name = self.launch.name();
+        let process = self.launch.start(program, &name, args, cwd).await?;
+        let peer = match program.dialect {
+            Dialect::Proto => Conversation::proto(&name, program.version.clone()),
+            Dialect::AppServer | Dialect::Exec => Conversation::app_server(&name),
         };
-        let mut spawn = Spawn::new(located.path.clone(), marker);
-        spawn.args = pilothouse_codex::app_server_args().iter().map(Into::into).collect();
-        spawn.env.clone_from(&self.config.env);
-        spawn.guard.clone_from(&self.config.guard);
-        let process = Process::spawn(spawn).await.map_err(|it| {
-            let problem = format!("could not start {}: {it}", located.path.display());
-            failure("APP_SERVER_START_FAILED", &problem)
-        })?;
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
-        let (ladder, idle) = (self.config.ladder, self.config.idle_process);
-        let pid = process.handle().agent_pid();
-        state.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), pid);
-        let connection = Connection::new(process, name.clone(), inbox, ladder, idle);
-        let pids = Arc::clone(&state.pids);
+        let AgentConfig { ladder, idle_process, .. } = self.launch.config;
+        let connection = Connection::new(process, peer, name.clone(), inbox, ladder, idle_process);
+        let launch = Arc::clone(&self.launch);
         state.tasks.spawn(async move {
             connection.run().await;
-            pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+            launch.forget(&name).await;
         });
-        state.processes.insert(key.clone(), orders.clone());
+        state.processes.insert(key, orders.clone());
         Ok(orders)
     }
 
@@ -235,12 +318,25 @@ async fn request(
     answer.await.map_err(|_| gone())?
 }
 
-/// A failure to bring an agent, with the code that surfaces show.
-pub(crate) fn failure(code: &str, message: &str) -> AgentError {
-    AgentError { message: message.to_owned(), detail: json!({ "code": code }) }
+fn attach_order(tag: Tag, how: Attach, spec: Spec, mailbox: &Arc<Mailbox>) -> Order {
+    Order::Attach { tag, how, spec: Box::new(spec), mailbox: Arc::clone(mailbox) }
 }
 
-/// What a session hears when no agent could be brought.
-pub(crate) fn not_ready(error: AgentError) -> FromAgent {
-    FromAgent::NotReady { error }
+/// A dialect has no way to come to a thread like that.
+fn cannot(program: &Program, how: &Attach) -> AgentError {
+    let what = match how {
+        Attach::Start => "begin a thread",
+        Attach::Resume { .. } => "take up a thread whose process is gone",
+        Attach::Fork { .. } => "copy a thread",
+    };
+    let dialect = program.dialect;
+    let message = format!(
+        "Pilothouse could not {what}: `codex {dialect}` has no way to; start a new session, or use \
+         a Codex that is spoken to as app-server"
+    );
+    failure("EXEC_NOT_SUPPORTED", &message)
+}
+
+fn no_directory(cwd: &Path) -> String {
+    format!("Pilothouse could not start Codex in {}: it is no directory; correct it", cwd.display())
 }
