@@ -6,8 +6,8 @@
 
 mod asks;
 mod body;
-mod bounded;
 mod bucket;
+mod connections;
 mod door;
 mod feed;
 mod keys;

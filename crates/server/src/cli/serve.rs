@@ -52,7 +52,7 @@ pub async fn run(args: ServeArgs, settings: &Settings) -> anyhow::Result<()> {
     drop(leave);
     let leaving = async {
         let (ended, ()) = tokio::join!(server, broker.stop());
-        ended.context("go on serving")?.context("go on serving")
+        ended.context("go on serving")
     };
     tokio::time::timeout(LEAVE_LIMIT, leaving).await.unwrap_or_else(|_| {
         tracing::warn!("something would not end in time");

@@ -1,15 +1,18 @@
 //! What comes in, parsed at the edge: bodies, queries and ids, each failure a problem.
 
-use std::fmt::Display;
+use std::{fmt::Display, time::Duration};
 
 use axum::{
     Json,
     extract::{FromRequest, FromRequestParts, Query, Request},
-    http::request::Parts,
+    http::{StatusCode, request::Parts},
 };
 use serde::{Deserialize as _, Deserializer, de::DeserializeOwned};
 
 use super::problem::Problem;
+
+/// How long a body may take, from the first byte to the last.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
@@ -18,7 +21,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let Json(value) = Json::<T>::from_request(request, state).await?;
+        let read = tokio::time::timeout(BODY_LIMIT, Json::<T>::from_request(request, state)).await;
+        let Json(value) = read.map_err(|_| {
+            let seconds = BODY_LIMIT.as_secs();
+            let detail = format!("read the body: it was not there whole within {seconds} s");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", detail)
+        })??;
         Ok(Self(value))
     }
 }

@@ -27,6 +27,7 @@ use tokio::sync::mpsc::{self, error::SendTimeoutError};
 use super::{
     Front, Visitor,
     body::{Asked, parse},
+    port::connections_at_once,
     problem::{Doing, Problem},
 };
 
@@ -36,8 +37,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const STALLED: Duration = Duration::from_secs(30);
 /// Items that wait for a reader, beside what the sockets hold.
 const MAX_WAITING: usize = 64;
-/// Feeds that may be open at the same time.
-const MAX_FEEDS: u32 = 256;
 /// Sessions of which a caller's feed remembers whose they are.
 const MAX_KNOWN: usize = 10_000;
 /// What a reader should wait before it comes again.
@@ -67,7 +66,9 @@ struct Seat {
 impl Seat {
     fn take(front: &Arc<Front>, human: bool) -> Option<Self> {
         let watchers = &front.watchers;
-        let room = |it: u32| (it < MAX_FEEDS).then_some(it + 1);
+        // The other half of the connections is for requests.
+        let most = u32::try_from(connections_at_once() / 2).unwrap_or(u32::MAX);
+        let room = |it: u32| (it < most).then_some(it + 1);
         watchers.all.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).ok()?;
         watchers.humans.fetch_add(u32::from(human), Ordering::SeqCst);
         Some(Self { front: Arc::clone(front), human })

@@ -190,10 +190,12 @@ fn describe_one(operation: &Operation) -> Value {
         success["content"] = json!({ kind: { "schema": reference(name) } });
     }
     responses.insert((*status).to_owned(), success);
-    for status in *refuses {
+    // A body may be too slow in coming.
+    let slow = body.is_some().then_some("408");
+    for status in refuses.iter().copied().chain(slow) {
         let content = json!({ "application/problem+json": { "schema": reference("Problem") } });
         let refusal = json!({ "description": "Not done, and why", "content": content });
-        responses.insert((*status).to_owned(), refusal);
+        responses.insert(status.to_owned(), refusal);
     }
     let mut res = json!({ "summary": summary, "parameters": parameters, "responses": responses });
     if let Some(body) = body {

@@ -1,31 +1,33 @@
 //! The port: bound on the loopback, served until told to stop.
 
 use std::{
-    future::IntoFuture as _,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
-use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Front,
-    bounded::{Bounded, Connection},
+    connections::{self, Limits},
     router,
 };
 
-/// Connections at the same time. A process may often have 1024 files, and agents need some.
+/// Connections at the same time, if there are files enough.
 const MAX_CONNECTIONS: usize = 512;
+/// Connections at the same time, however few files there are.
+const MIN_CONNECTIONS: usize = 16;
+/// How long a request's head may take, and how long a connection may rest before one.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a connection may leave what we sent unread before the system ends it.
+const UNREAD: Duration = Duration::from_secs(20);
 /// Ports that are tried after one that is taken.
 const MORE_PORTS: u16 = 20;
 /// How long connections may take to end once they should.
 const WIND_DOWN: Duration = Duration::from_millis(500);
-/// How long a connection may leave what we sent unread before the system ends it.
-const UNREAD: Duration = Duration::from_mins(1);
 
 /// There is no port to be had. Each completes "Pilothouse could not …".
 #[derive(Debug, thiserror::Error)]
@@ -73,33 +75,51 @@ pub async fn serve(
     listener: TcpListener,
     front: Arc<Front>,
     until: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) {
     let stop = CancellationToken::new();
-    let bounded = Bounded::new(listener, MAX_CONNECTIONS);
-    let server = axum::serve(bounded.tap_io(prepare), router(Arc::clone(&front)))
-        .with_graceful_shutdown(stop.clone().cancelled_owned());
-    let server = server.into_future();
+    let limits = Limits { connections: connections_at_once(), head: HEAD, unread: UNREAD };
+    let server = connections::serve(listener, router(Arc::clone(&front)), limits, stop.clone());
     tokio::pin!(server);
     tokio::select! {
-        ended = &mut server => return ended,
+        () = &mut server => return,
         () = until => {}
     }
     stop.cancel();
     // An open feed would keep the server for ever.
     front.close().await;
-    tokio::time::timeout(WIND_DOWN, server).await.unwrap_or(Ok(()))
+    if tokio::time::timeout(WIND_DOWN, server).await.is_err() {
+        tracing::debug!("some connections would not end in time");
+    }
 }
 
-fn prepare(connection: &mut Connection) {
-    let stream = &connection.stream;
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not have small packets sent at once");
-    }
-    #[cfg(target_os = "linux")]
-    {
-        let limit = u32::try_from(UNREAD.as_millis()).unwrap_or(u32::MAX);
-        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, limit) {
-            tracing::debug!(%error, "could not limit how long a reader may stall");
-        }
+/// How many connections there may be: each takes a file, and half of the files are for agents and
+/// the store.
+pub(super) fn connections_at_once() -> usize {
+    share_of(files_at_once())
+}
+
+fn share_of(files: Option<u64>) -> usize {
+    let half = files.map_or(MAX_CONNECTIONS, |it| usize::try_from(it / 2).unwrap_or(usize::MAX));
+    half.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
+}
+
+#[cfg(unix)]
+fn files_at_once() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+#[cfg(not(unix))]
+fn files_at_once() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_files_are_left_to_agents() {
+        let limits = [Some(20), Some(256), Some(1_024), Some(1_048_576), None];
+        assert_eq!(limits.map(share_of), [16, 128, 512, 512, 512]);
     }
 }

@@ -232,3 +232,23 @@ async fn browsers_are_told_what_to_heed() {
     assert_eq!(wrong.body["status"], 405);
     desk.close().await;
 }
+
+#[tokio::test]
+async fn a_body_that_never_comes_whole_is_not_waited_for() {
+    use futures_util::{StreamExt as _, stream};
+
+    let desk = Desk::in_memory(&FakeAgent::new(&[]).unwrap()).await;
+    let half = stream::iter([Ok::<_, std::io::Error>("{\"prompt\":")]).chain(stream::pending());
+    let mut slow = request("POST", "/api/v1/sessions", &desk.token, Some(Value::Null));
+    *slow.body_mut() = Body::from_stream(half);
+    // From here on nothing but time passes.
+    tokio::time::pause();
+    let start = tokio::time::Instant::now();
+    let reply = desk.send(slow).await;
+    let waited = start.elapsed().as_secs();
+    tokio::time::resume();
+    assert_eq!(reply.status, StatusCode::REQUEST_TIMEOUT, "{}", reply.text);
+    assert_eq!(waited, 30);
+    assert!(reply.body["detail"].as_str().unwrap().contains("whole within 30 s"));
+    desk.close().await;
+}
