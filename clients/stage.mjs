@@ -44,6 +44,7 @@ export async function setStage() {
       PATH: process.env.PATH,
       HOME: place.codexHome,
       CODEX_HOME: place.codexHome,
+      HOME: place.codexHome,
       SCRIPTED_KEY: "scripted",
       PILOTHOUSE_HOME: home,
       PILOTHOUSE_CODEX: codex(),

@@ -58,7 +58,7 @@ export async function start() {
     stop.push(() => end(model.child));
     const env = {
       PATH: process.env.PATH, LANG: 'C.UTF-8', HOME: home, PILOTHOUSE_HOME: path.join(home, 'pilothouse'),
-      PILOTHOUSE_CODEX: await codex(), CODEX_HOME: JSON.parse(model.line).codexHome, SCRIPTED_KEY: 'none',
+      PILOTHOUSE_CODEX: await codex(), CODEX_HOME: JSON.parse(model.line).codexHome, HOME: JSON.parse(model.line).codexHome, SCRIPTED_KEY: 'none',
     };
     const serve = async (listen) => {
       const server = await firstLine('pilothouse', ['serve', '--listen', listen], { cwd: project, env });

@@ -126,10 +126,12 @@ impl ScriptedModel {
         self.env_for(self.codex_home())
     }
 
-    /// The variables with which Codex uses a home of the caller's.
+    /// The variables with which Codex uses a home of the caller's. Its commands run in a login
+    /// shell, so that is the shell's home too: a person's profile may print, or wait for a lock.
     pub fn env_for(&self, home: &Path) -> Vec<(String, String)> {
         vec![
             ("CODEX_HOME".into(), home.display().to_string()),
+            ("HOME".into(), home.display().to_string()),
             (KEY_VARIABLE.into(), "scripted".into()),
         ]
     }

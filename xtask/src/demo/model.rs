@@ -48,7 +48,12 @@ fn scripted(places: &Places) -> Result<Model, Failure> {
         .as_str()
         .ok_or_else(|| Failure::new(format!("scripted-model named no Codex home: {said}")))?;
     // The key is named in that home's configuration; any will do.
-    let environment = vec![("CODEX_HOME", home.into()), ("SCRIPTED_KEY", "scripted".into())];
+    // Codex runs commands in a login shell, and no profile of this machine is part of the demo.
+    let environment = vec![
+        ("CODEX_HOME", home.into()),
+        ("HOME", home.into()),
+        ("SCRIPTED_KEY", "scripted".into()),
+    ];
     Ok(Model { environment, child: Some(child) })
 }
 
