@@ -2,13 +2,13 @@
 
 import { createEffect, createMemo, createSignal, Match, on, onCleanup, onMount, Show, Switch } from 'solid-js';
 import { Icon } from './components/Icon';
+import { NotLive } from './components/NotLive';
 import { Sidebar, sessionTitle } from './components/Sidebar';
 import { api, ApiError } from './lib/api';
 import { heading } from './lib/asks';
 import { askKeys } from './lib/keys';
 import { createLive, messageOf } from './lib/live';
 import { canAskToNotify, allowNotices, notice } from './lib/notices';
-import { now } from './lib/now';
 import { go, route } from './lib/router';
 import type { NewSession as Wanted } from './lib/types';
 import { InboxView } from './views/InboxView';
@@ -82,7 +82,7 @@ function Shell(props: { live: ReturnType<typeof createLive> }) {
         </dialog>
       </Show>
       <main id="main" ref={main} tabindex="-1" class="flex min-h-0 min-w-0 flex-col outline-none" aria-label={title()}>
-        <NotLive live={live} />
+        <NotLive lost={live.feedStatus().status === 'lost'} retryAt={live.feedStatus().retryAt} trouble={live.trouble()} onRetry={live.retryNow} />
         <div class="min-h-0 flex-1" classList={{ 'overflow-y-auto': route().view !== 'session' }}>
           <Switch fallback={<p class="p-8 text-center text-muted">There is nothing at this address.</p>}>
             <Match when={route().view === 'inbox'}>
@@ -102,21 +102,6 @@ const sessionIn = () => {
   return it.view === 'session' ? it.sessionId : undefined;
 };
 
-/** Says so when what is shown may be old. */
-function NotLive(props: { live: ReturnType<typeof createLive> }) {
-  const lost = () => props.live.feedStatus().status === 'lost';
-  const left = () => Math.max(0, Math.ceil(((props.live.feedStatus().retryAt ?? 0) - now()) / 1000));
-  return (
-    <Show when={lost() || props.live.trouble()}>
-      <div role="status" class="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-warn-line bg-warn-soft px-3 py-1.5 text-warn sm:px-5" data-testid="not-live">
-        <Icon name="warn" />
-        <span class="min-w-0 flex-1"><strong class="font-semibold">Not live.</strong> {lost() ? 'The connection to Pilothouse is gone; what you see may be old.' : props.live.trouble()} <Show when={lost() && left() > 0}>Trying again in {left()}s.</Show></span>
-        <button type="button" class="btn btn-small" onClick={() => props.live.retryNow()}>Try now</button>
-      </div>
-    </Show>
-  );
-}
-
 function NewSessionRoute(props: { live: ReturnType<typeof createLive> }) {
   const distinct = (pick: (it: { cwd: string; model?: string | null }) => string | null | undefined) => [...new Set(Object.values(props.live.state.sessions).map(pick).filter((it): it is string => Boolean(it)))];
   const create = async (wanted: Wanted) => {
@@ -134,7 +119,7 @@ function SessionRoute(props: { live: ReturnType<typeof createLive>; sessionId: s
   return (
     <SessionPage
       session={props.live.state.sessions[props.sessionId]} log={props.live.state.logs[props.sessionId]} asks={props.live.state.asks} submissions={props.live.submissions}
-      canAnswer={props.canAnswer} trouble={trouble()} onAnswer={(id, answer) => void props.live.answer(id, answer)}
+      canAnswer={props.canAnswer} trouble={trouble()} onAnswer={(id, answer) => void props.live.answer(id, answer)} onReadBlob={api.blob}
       onSend={async (prompt, images, whenBusy) => { await api.prompt(props.sessionId, prompt, images, whenBusy); }}
       onInterrupt={async () => { await api.interrupt(props.sessionId); }}
       onCancel={async () => { await attempt(api.cancel(props.sessionId)); }}

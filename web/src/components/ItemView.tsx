@@ -1,7 +1,6 @@
 /** One item of a turn, by its kind; what has no picture of its own is shown as JSON. */
 
 import { createMemo, createSignal, For, type JSX, Match, Show, Switch } from 'solid-js';
-import { api } from '../lib/api';
 import { blobOf, textOf } from '../lib/blob';
 import { changesOf } from '../lib/diff';
 import { firstWords, shortCommand } from '../lib/display';
@@ -21,6 +20,8 @@ export interface ItemViewProps {
   row: ItemRow;
   /** An ask of this item is open: its card shows what it is about, so the item needn't. */
   asking: boolean;
+  /** Reads a text that was too long for the log, by its digest. */
+  onReadBlob: (digest: string) => Promise<string>;
 }
 
 export function ItemView(props: ItemViewProps) {
@@ -32,7 +33,7 @@ export function ItemView(props: ItemViewProps) {
         <Line icon="send" row={props.row} title="Message"><p class="whitespace-pre-wrap"><Visible text={list(body()['content']).map((it) => str(obj(it)['text'])).join('\n')} prose /></p></Line>
       </Match>
       <Match when={props.row.kind === 'reasoning'}><Reasoning row={props.row} /></Match>
-      <Match when={props.row.kind === 'commandExecution'}><Command row={props.row} asking={props.asking} /></Match>
+      <Match when={props.row.kind === 'commandExecution'}><Command {...props} /></Match>
       <Match when={props.row.kind === 'fileChange'}><FileChanges row={props.row} asking={props.asking} /></Match>
       <Match when={props.row.kind === 'mcpToolCall' || props.row.kind === 'dynamicToolCall'}><ToolCall row={props.row} /></Match>
       <Match when={props.row.kind === 'webSearch'}><WebSearch row={props.row} /></Match>
@@ -114,7 +115,7 @@ function Reasoning(props: { row: ItemRow }) {
   );
 }
 
-function Command(props: { row: ItemRow; asking: boolean }) {
+function Command(props: ItemViewProps) {
   const body = () => props.row.body;
   const status = () => str(body()['status']);
   const exit = () => (typeof body()['exitCode'] === 'number' ? (body()['exitCode'] as number) : undefined);
@@ -122,7 +123,7 @@ function Command(props: { row: ItemRow; asking: boolean }) {
   const [trouble, setTrouble] = createSignal<string | undefined>();
   const cut = () => (whole() === undefined ? blobOf(body()['aggregatedOutput']) : undefined);
   const output = () => whole() ?? (str(body()['aggregatedOutput']) || props.row.live.output || '');
-  const fetchWhole = (digest: string) => api.blob(digest).then(setWhole, (error: Error) => setTrouble(error.message));
+  const fetchWhole = (digest: string) => props.onReadBlob(digest).then(setWhole, (error: Error) => setTrouble(error.message));
   const bad = () => props.row.state === 'done' && status() !== 'completed';
   const took = () => (typeof body()['durationMs'] === 'number' ? (body()['durationMs'] as number) : props.row.state === 'open' ? now() - Date.parse(props.row.at) : undefined);
   return (

@@ -19,6 +19,8 @@ export interface TimelineProps {
   submissions: Record<string, Submission>;
   canAnswer: boolean;
   onAnswer: (requestId: string, answer: Answer) => void;
+  /** Reads a text that was too long for the log, by its digest. */
+  onReadBlob: (digest: string) => Promise<string>;
 }
 
 /** With more rows than this, rows out of sight are left to the browser to skip. */
@@ -46,7 +48,7 @@ function RowView(props: TimelineProps & { row: Row }) {
       <Match when={row('prompt')}>{(it) => <Prompt row={it()} />}</Match>
       <Match when={row('item')}>{(it) => (
         <>
-          <ItemView row={it()} asking={it().asks.some((id) => props.asks[id]?.state === 'pending')} />
+          <ItemView row={it()} asking={it().asks.some((id) => props.asks[id]?.state === 'pending')} onReadBlob={props.onReadBlob} />
           <Show when={it().asks.length > 0}><div class="mt-1.5 space-y-2 sm:ml-[1.625rem]"><For each={it().asks}>{(id) => card(id, true)}</For></div></Show>
         </>
       )}</Match>

@@ -21,6 +21,8 @@ export interface SessionPageProps {
   /** Why it could not be read, if so. */
   trouble?: string | undefined;
   onAnswer: (requestId: string, answer: Answer) => void;
+  /** Reads a text that was too long for the log, by its digest. */
+  onReadBlob: (digest: string) => Promise<string>;
   onSend: (prompt: string, images: string[], whenBusy?: 'steer' | 'queue') => Promise<void>;
   onInterrupt: () => Promise<void>;
   onFork: () => Promise<void>;
@@ -53,7 +55,7 @@ export function SessionPage(props: SessionPageProps) {
           <Show when={props.log} fallback={<Show when={!props.trouble}><p class="py-10 text-center text-muted">Reading…</p></Show>}>{(log) => (
             <>
               <Show when={log().after > 0}><button type="button" class="btn btn-small mb-3 w-full" onClick={() => { setAtEnd(false); void props.onEarlier(); }}>Show what came before</button></Show>
-              <Timeline log={log()} asks={props.asks} submissions={props.submissions} canAnswer={props.canAnswer} onAnswer={props.onAnswer} />
+              <Timeline log={log()} asks={props.asks} submissions={props.submissions} canAnswer={props.canAnswer} onAnswer={props.onAnswer} onReadBlob={props.onReadBlob} />
               <Show when={log().rows.length === 0}><p class="py-10 text-center text-muted">Nothing happened here yet.</p></Show>
               <Show when={props.session?.agentError}>{(error) => <p role="alert" class="mt-3 whitespace-pre-wrap rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad">{plainly(error().message, true)}</p>}</Show>
               <Show when={props.session?.status === 'running'}><p class="mt-3 flex items-center gap-2.5 text-muted" role="status"><span class="pulse ml-1 h-2 w-2 rounded-full bg-accent" />Working</p></Show>
