@@ -17,11 +17,13 @@ impl Tally {
         let mut n_unittest = None;
         for line in text.lines() {
             let line = plain(line);
+            // nextest repeats, indented, what each failed test said of itself.
+            let own = !line.starts_with(' ');
             let line = line.trim();
             if let Some(rest) = line.strip_prefix("Summary [") {
                 // nextest: `Summary [ 0.1s] 3 tests run: 2 passed (1 slow), 1 failed, 0 skipped`
                 res.add_list(rest.split_once(" run: ").map_or("", |(_, it)| it));
-            } else if let Some(rest) = line.strip_prefix("test result: ") {
+            } else if own && let Some(rest) = line.strip_prefix("test result: ") {
                 // cargo: `test result: ok. 3 passed; 0 failed; 0 ignored; …`
                 res.add_list(rest.split_once(". ").map_or("", |(_, it)| it));
             } else if let Some(rest) = line.strip_prefix("Tests ") {
@@ -140,6 +142,12 @@ mod tests {
         ] {
             assert_eq!(Tally::read(said), Tally { passed, failed }, "{said}");
         }
+    }
+
+    #[test]
+    fn what_a_failed_test_said_of_itself_is_not_counted_again() {
+        let said = "    test result: FAILED. 0 passed; 1 failed\n     Summary [ 1s] 9 tests run: 8 passed, 1 failed, 0 skipped";
+        assert_eq!(Tally::read(said), Tally { passed: 8, failed: 1 });
     }
 
     #[test]
