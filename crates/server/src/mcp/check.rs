@@ -200,11 +200,13 @@ impl Call<'_> {
         }
         let console = if look.asks.is_empty() { None } else { self.console(broker).await };
         let live = broker.live(query.session, query.mode.live_limit());
-        let nothing = waits && !look.enough && look.asks.is_empty();
+        // What is being said is something, although no event is new.
+        let silent = live.is_empty() || !query.events || query.max_events == 0;
+        let nothing = waits && !look.enough && look.asks.is_empty() && silent;
         let mut reply = self.tell(&query, look, console.as_deref());
         if nothing {
             reply.fields.remove("pollInterval");
-        } else if query.events && query.max_events > 0 && !live.is_empty() {
+        } else if !silent {
             let live: Vec<_> =
                 live.iter().map(|it| json!({ "itemId": it.item_id, "text": it.text })).collect();
             let live = Value::from(live);

@@ -193,3 +193,25 @@ pub(crate) fn who(actor: &Actor) -> String {
         Actor::Node => "Pilothouse".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_code_of_what_went_wrong() {
+        let agent = |code: &str| {
+            let detail = json!({ "code": code });
+            Error::Agent(AgentError { message: "m".to_owned(), detail })
+        };
+        for (code, _) in Code::ALL {
+            assert_eq!(Problem::from(agent(code.name())).code, code);
+        }
+        assert_eq!(Problem::from(agent("SOMETHING_ELSE")).code, Code::Internal);
+        let late = Error::TimedOut { doing: "waiting", seconds: 3 };
+        assert_eq!(Problem::from(late).code, Code::Timeout);
+        assert_eq!(Problem::from(Error::Stopping).code, Code::Cancelled);
+        assert_eq!(Problem::from(Refusal::Busy).code, Code::SessionBusy);
+        assert_eq!(Problem::from(Refusal::Idle).code, Code::SessionNotRunning);
+    }
+}

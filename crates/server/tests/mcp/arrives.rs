@@ -6,7 +6,7 @@ use pilothouse_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, below};
 
 /// The parameters of the last request of a method that the agent heard.
 fn last(agent: &FakeAgent, method: &str) -> Value {
@@ -220,5 +220,51 @@ async fn each_decision_reaches_the_agent_and_a_reason_is_read() {
             (&settled["denyMessage"], &settled["decision"]),
             (&json!("a note"), &json!(decision))
         );
+    }
+}
+
+#[tokio::test]
+async fn what_is_managed_reaches_codex() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "never", home.path()).await;
+    client.outcome(&session).await;
+    let target = json!({"type": "custom", "instructions": "look twice"});
+    for (action, method) in [
+        ("clean_background_terminals", "thread/backgroundTerminals/clean"),
+        ("compact", "thread/compact/start"),
+        ("review", "review/start"),
+        ("archive", "thread/archive"),
+    ] {
+        let mut arguments = json!({"action": action, "sessionId": session});
+        if action == "review" {
+            arguments["target"] = target.clone();
+        }
+        client.poll_until(&session, |it| it["status"] == "idle").await;
+        client.call("codex_session", arguments).await;
+        let look = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 500});
+        let events = client.done("codex_check", look).await["events"].to_string();
+        assert!(events.contains(&format!("\"what\":\"{action}\"")), "{action}: {events}");
+        let heard = || agent.heard().unwrap().iter().any(|it| it["method"] == method);
+        client.poll_until(&session, |_| heard()).await;
+    }
+    assert_eq!(last(&agent, "review/start")["target"], target);
+}
+
+#[tokio::test]
+async fn a_session_has_a_process_of_its_own_if_it_wants_one() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    for (isolation, n_codexes) in [("shared", 1), ("shared", 1), ("process", 2)] {
+        let arguments = json!({
+            "prompt": "work", "approvalPolicy": "never", "sandbox": "read-only",
+            "advanced": {"isolation": isolation},
+        });
+        client.done("codex", arguments).await;
+        let running = below(client.pid());
+        let found = running.iter().filter(|(_, name)| name == "fake-codex").count();
+        assert_eq!(found, n_codexes, "{isolation}: {running:?}");
     }
 }

@@ -58,6 +58,11 @@ async fn all(client: &mut Client, session: &str, mut cursor: u64, step: Value) -
     }
 }
 
+/// A long text, no part of which is like another.
+fn numbers(n: u32) -> String {
+    (0..n).map(|it| format!("{it:09}\n")).collect::<Vec<_>>().concat()
+}
+
 fn ids(events: &[Value]) -> Vec<u64> {
     events.iter().map(|it| it["id"].as_u64().unwrap()).collect()
 }
@@ -176,8 +181,8 @@ async fn output_that_looks_like_noise_is_output() {
 
 #[tokio::test]
 async fn megabytes_of_output_and_a_long_diff_are_told_in_few_bytes_and_read_in_pages() {
-    let output = (0..500_000).map(|it| format!("{it:09}\n")).collect::<String>();
-    let diff = (0..30_000).map(|it| format!("{it:09}\n")).collect::<String>();
+    let output = numbers(500_000);
+    let diff = numbers(30_000);
     let change = json!({
         "type": "fileChange", "id": "call_2", "status": "completed",
         "changes": [{"path": "/long.txt", "kind": {"type": "add"}, "diff": diff}],

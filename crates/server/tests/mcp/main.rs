@@ -4,6 +4,7 @@
 mod arrives;
 mod bad_input;
 mod client;
+mod contract;
 mod keeps;
 mod legacy;
 mod life;

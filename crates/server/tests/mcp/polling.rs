@@ -302,3 +302,120 @@ async fn what_is_being_said_is_shown_and_sessions_are_managed() {
     let listed = client.done("codex_session", json!({"action": "list"})).await;
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn each_mode_tells_as_much_as_its_name_says() {
+    let home = tempfile::tempdir().unwrap();
+    let words = "word ".repeat(1_000);
+    let delta = json!({
+        "method": "item/agentMessage/delta",
+        "params": {
+            "threadId": "$threadId", "turnId": "$turnId", "itemId": "m2", "delta": words,
+        },
+    });
+    let item = json!({"type": "agentMessage", "id": "m2", "text": "", "phase": null});
+    let params = json!({"threadId": "$threadId", "turnId": "$turnId", "item": item});
+    let turn = vec![
+        Action::BeginTurn,
+        Action::Message(words.clone()),
+        Action::Send(json!({"method": "item/started", "params": params})),
+        Action::Send(delta),
+    ];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "never", home.path()).await;
+    // A call that waits tells what is being said at its end, although no event is new.
+    let waits = json!({
+        "action": "poll", "sessionId": session, "waitMs": 300, "maxEvents": 100,
+        "responseMode": "full",
+    });
+    loop {
+        let found = client.done("codex_check", waits.clone()).await;
+        if found["live"][0]["text"] == words.as_str() {
+            break;
+        }
+    }
+    for (mode, n_text, n_live) in
+        [("minimal", 1_500, 256), ("delta_compact", 5_000, 2_048), ("full", 5_000, 5_000)]
+    {
+        let poll = json!({
+            "action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 100,
+            "responseMode": mode,
+        });
+        let found = client.done("codex_check", poll).await;
+        let events = found["events"].as_array().unwrap();
+        let said = events.iter().find(|it| {
+            it["data"]["method"] == "item/completed" && it["data"]["kind"] == "agentMessage"
+        });
+        let said = &said.unwrap()["data"];
+        let text = if mode == "full" { &said["item"]["text"] } else { &said["text"] };
+        let n_bytes = text.as_str().unwrap().len();
+        assert!(n_bytes <= n_text + 20 && n_bytes + 20 >= n_text, "{mode}: {n_bytes}");
+        let live = found["live"][0]["text"].as_str().unwrap().len();
+        assert_eq!(live, n_live, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_wanted_is_left_out_and_not_used_up() {
+    let home = tempfile::tempdir().unwrap();
+    let ask = Ask { command: "touch f".to_owned(), ..Ask::default() };
+    let turn = vec![Action::BeginTurn, Action::Ask(ask), completed()];
+    let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "untrusted", home.path()).await;
+    let poll =
+        |options: Value| json!({"action": "poll", "sessionId": session, "pollOptions": options});
+    let asked = json!({"includeEvents": false});
+    let asked = loop {
+        let found = client.done("codex_check", poll(asked.clone())).await;
+        if found["actions"].is_array() {
+            break found;
+        }
+    };
+    assert_eq!((&asked["events"], &asked["nextCursor"]), (&json!([]), &json!(0)));
+    let without = client.done("codex_check", poll(json!({"includeActions": false}))).await;
+    assert!(without.get("actions").is_none(), "{without}");
+    assert_eq!(without["events"][0]["id"], 0);
+    client.decide(&session, &asked["actions"][0], "accept").await;
+    loop {
+        let found = client.done("codex_check", poll(json!({"includeResult": false}))).await;
+        assert!(found.get("result").is_none(), "{found}");
+        if found["status"] == "idle" && found["events"] == json!([]) {
+            break;
+        }
+    }
+    let found = client.done("codex_check", poll(json!({}))).await;
+    assert_eq!(found["result"]["status"], "completed", "{found}");
+    // None counts as one.
+    let mut none = poll(json!({}));
+    none["cursor"] = 0.into();
+    none["maxEvents"] = 0.into();
+    assert_eq!(client.done("codex_check", none).await["events"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_list_is_told_in_pages() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let mut started = vec![];
+    for _ in 0..3 {
+        started.push(client.session("work", "never", home.path()).await);
+    }
+    let (mut found, mut cursor) = (vec![], Value::Null);
+    for n_more in [2, 1] {
+        let list = json!({"action": "list", "limit": 2, "cursor": cursor});
+        let page = client.done("codex_session", list).await;
+        let sessions = page["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), n_more);
+        found.extend(sessions.iter().map(|it| it["sessionId"].as_str().unwrap().to_owned()));
+        cursor = page["nextCursor"].clone();
+    }
+    assert!(cursor.is_null());
+    found.sort();
+    started.sort();
+    assert_eq!(found, started);
+    let bad = json!({"action": "list", "cursor": "nonsense"});
+    assert_eq!(client.refused("codex_session", bad).await["code"], "INVALID_ARGUMENT");
+}

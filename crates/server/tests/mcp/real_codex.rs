@@ -169,3 +169,83 @@ async fn three_sessions_share_one_codex_and_do_not_mix() {
     assert!(client.close().await.success());
     assert!(started.iter().all(|(pid, _)| !crate::client::is_alive(*pid)));
 }
+
+#[tokio::test]
+async fn a_decision_for_the_session_or_for_good_is_not_asked_for_again() {
+    let model = ScriptedModel::start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut client = client(&model, home.path()).await;
+    let prompt = |n: u32, line: &str| {
+        let steps = json!([[{"cmd": line}], [{"msg": format!("done {n}")}]]);
+        format!("go {n}\nSCRIPT:{steps}")
+    };
+    let begin = json!({
+        "prompt": prompt(1, "mkdir one"), "approvalPolicy": "untrusted",
+        "sandbox": "workspace-write", "cwd": home.path(), "wait": true,
+    });
+    let started = client.done("codex", begin).await;
+    let session = started["sessionId"].as_str().unwrap().to_owned();
+    let size = started["actions"].to_string().len();
+    client.decide(&session, &started["actions"][0], "acceptForSession").await;
+    assert_eq!(client.outcome(&session).await["output"], "done 1", "{size}");
+    std::fs::remove_dir(home.path().join("one")).unwrap();
+    let again =
+        |n: u32, line: &str| json!({"sessionId": session, "prompt": prompt(n, line), "wait": true});
+    let replied = client.done("codex_reply", again(2, "mkdir one")).await;
+    assert_eq!(replied["result"]["output"], "done 2", "{replied}");
+    assert!(home.path().join("one").exists());
+
+    let replied = client.done("codex_reply", again(3, "touch two")).await;
+    let action = &replied["actions"][0];
+    let proposed = action["proposedExecpolicyAmendment"].clone();
+    assert!(proposed[0] == "touch", "{action}");
+    let answer = |words: Value| {
+        json!({
+            "action": "respond_permission", "sessionId": session,
+            "requestId": action["requestId"], "decision": "acceptWithExecpolicyAmendment",
+            "execpolicy_amendment": words,
+        })
+    };
+    let wider = client.refused("codex_check", answer(json!(["cp"]))).await;
+    assert_eq!(wider["code"], "INVALID_ARGUMENT");
+    client.done("codex_check", answer(proposed)).await;
+    assert_eq!(client.outcome(&session).await["output"], "done 3");
+    std::fs::remove_file(home.path().join("two")).unwrap();
+    let replied = client.done("codex_reply", again(4, "touch two")).await;
+    assert_eq!(replied["result"]["output"], "done 4", "{replied}");
+    assert!(home.path().join("two").exists());
+}
+
+#[tokio::test]
+async fn a_real_session_with_one_approval_takes_few_bytes() {
+    let model = ScriptedModel::start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let project = tempfile::tempdir().unwrap();
+    let mut client = client(&model, home.path()).await;
+    let begin = json!({
+        "prompt": COMMAND, "approvalPolicy": "untrusted", "sandbox": "workspace-write",
+        "cwd": project.path(), "wait": true,
+    });
+    let started = client.call("codex", begin).await;
+    let action = &started["structuredContent"]["actions"][0];
+    let session = started["structuredContent"]["sessionId"].clone();
+    let mut answer = json!({
+        "action": "respond_permission", "sessionId": session, "requestId": action["requestId"],
+        "decision": "accept", "waitMs": 10_000,
+    });
+    let mut results = vec![started.clone()];
+    loop {
+        let answered = client.call("codex_check", answer).await;
+        let over = answered["structuredContent"]["result"].is_object();
+        results.push(answered);
+        if over {
+            break;
+        }
+        answer = json!({
+            "action": "poll", "sessionId": session, "waitMs": 10_000,
+            "pollOptions": {"includeEvents": false},
+        });
+    }
+    let n_bytes: usize = results.iter().map(|it| it.to_string().len()).sum();
+    assert!(n_bytes < 2_500, "{n_bytes}: {results:?}");
+}
