@@ -61,8 +61,10 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Sen
 
 /// Most events in one page of a log or of the feed.
 pub const MAX_PAGE: usize = 1_000;
-/// Most bytes of events in one page, unless its first event alone is larger.
+/// Most bytes of events in one page of a log, unless its first event alone is larger.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Most bytes of events in one page of the feed, likewise: each of many readers holds one.
+pub const MAX_FEED_BYTES: usize = 256 * 1024;
 /// Most events in one append.
 pub const MAX_APPEND: usize = 10_000;
 /// Largest blob.

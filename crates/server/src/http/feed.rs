@@ -22,7 +22,7 @@ use pilothouse::{Feed, FeedItem};
 use pilothouse_core::{Cursor, Event, Seq, SessionId};
 use pilothouse_store::Presence;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc::{self, error::SendTimeoutError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{
     Front, Visitor,
@@ -34,11 +34,15 @@ use super::{
 /// Silence after which a comment is sent, so that a dead line is found out.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a reader may take nothing before it is dropped; it resumes from its cursor.
-const STALLED: Duration = Duration::from_secs(30);
-/// Items that wait for a reader, beside what the sockets hold.
+const STALLED: Duration = Duration::from_secs(10);
+/// Pieces that wait for a reader, beside what its connection holds.
 const MAX_WAITING: usize = 64;
+/// Their bytes, unless one alone is larger.
+const MAX_WAITING_BYTES: u32 = 128 * 1024;
 /// Sessions of which a caller's feed remembers whose they are.
 const MAX_KNOWN: usize = 10_000;
+/// The comment that is sent then.
+const SILENCE: &str = ": keep-alive\n\n";
 /// What a reader should wait before it comes again.
 const HELLO: &str = "retry: 1000\n: pilothouse\n\n";
 
@@ -122,11 +126,11 @@ pub(super) async fn follow(
     // An ask that is raised from now on must know that somebody is here.
     front.announce().await.doing(DOING)?;
     let feed = front.broker.feed(after).await.doing(DOING)?;
-    let (tx, rx) = mpsc::channel(MAX_WAITING);
+    let (outlet, rx) = Outlet::new();
     let filter = Filter { front: Arc::clone(&front), visitor, known: HashMap::new() };
     let tracked = Arc::clone(&front);
     tracked.tasks.spawn(async move {
-        pump(&front, feed, filter, tx).await;
+        pump(&front, feed, filter, outlet).await;
         drop(seat);
         if let Err(error) = front.announce().await {
             tracing::debug!(%error, "could not say that a reader has gone");
@@ -136,9 +140,30 @@ pub(super) async fn follow(
     Ok((kind, Body::from_stream(text(rx))).into_response())
 }
 
-enum Piece {
-    Item(FeedItem),
-    Silence,
+/// Text on its way to a reader, and the room that it takes until the reader has it.
+struct Piece {
+    text: String,
+    room: OwnedSemaphorePermit,
+}
+
+/// The way to a reader, in which so much fits.
+struct Outlet {
+    tx: mpsc::Sender<Piece>,
+    room: Arc<Semaphore>,
+}
+
+impl Outlet {
+    fn new() -> (Self, mpsc::Receiver<Piece>) {
+        let (tx, rx) = mpsc::channel(MAX_WAITING);
+        (Self { tx, room: Arc::new(Semaphore::new(MAX_WAITING_BYTES as usize)) }, rx)
+    }
+
+    /// Nothing, if the reader has gone.
+    async fn send(&self, text: String) -> Option<()> {
+        let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).min(MAX_WAITING_BYTES);
+        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await.ok()?;
+        self.tx.send(Piece { text, room }).await.ok()
+    }
 }
 
 enum Happening {
@@ -148,19 +173,19 @@ enum Happening {
 }
 
 /// Reads the feed for one reader until either has enough.
-async fn pump(front: &Front, mut feed: Feed, mut filter: Filter, tx: mpsc::Sender<Piece>) {
+async fn pump(front: &Front, mut feed: Feed, mut filter: Filter, outlet: Outlet) {
     let mut silent_since = tokio::time::Instant::now();
     loop {
         let happening = tokio::select! {
             item = feed.next() => Happening::Item(item),
             () = tokio::time::sleep_until(silent_since + KEEP_ALIVE) => Happening::Silence,
-            () = tx.closed() => Happening::Over,
+            () = outlet.tx.closed() => Happening::Over,
             () = front.leaving.cancelled() => Happening::Over,
         };
-        let piece = match happening {
-            Happening::Item(Ok(item)) if filter.shows(&item).await => Piece::Item(item),
+        let text = match happening {
+            Happening::Item(Ok(item)) if filter.shows(&item).await => write(&item),
             Happening::Item(Ok(_)) => continue,
-            Happening::Silence => Piece::Silence,
+            Happening::Silence => SILENCE.to_owned(),
             Happening::Over | Happening::Item(Err(pilothouse::Error::Stopping)) => return,
             Happening::Item(Err(error)) => {
                 tracing::warn!(%error, "a feed ended early");
@@ -168,10 +193,10 @@ async fn pump(front: &Front, mut feed: Feed, mut filter: Filter, tx: mpsc::Sende
             }
         };
         silent_since = tokio::time::Instant::now();
-        match tx.send_timeout(piece, STALLED).await {
-            Ok(()) => {}
-            Err(SendTimeoutError::Closed(_)) => return,
-            Err(SendTimeoutError::Timeout(_)) => {
+        match tokio::time::timeout(STALLED, outlet.send(text)).await {
+            Ok(Some(())) => {}
+            Ok(None) => return,
+            Err(_) => {
                 tracing::info!("dropped a reader of the feed that takes nothing");
                 return;
             }
@@ -226,19 +251,18 @@ impl Filter {
     }
 }
 
-/// Everything that waits goes in one piece: at high rates the number of writes is what costs.
+/// Everything that waits goes at once: at high rates the number of writes is what costs.
 fn text(rx: mpsc::Receiver<Piece>) -> impl stream::Stream<Item = Result<String, Infallible>> {
     let hello = stream::iter([Ok(HELLO.to_owned())]);
-    let pieces = stream::unfold(rx, |mut rx| async move {
+    let pieces = stream::unfold((rx, vec![]), |(mut rx, sent)| async move {
+        // More is asked for, so what was given is on its way: its room is free again.
+        drop::<Vec<OwnedSemaphorePermit>>(sent);
         let mut waiting = Vec::with_capacity(MAX_WAITING);
         if rx.recv_many(&mut waiting, MAX_WAITING).await == 0 {
             return None;
         }
-        let mut res = String::new();
-        for piece in &waiting {
-            write(&mut res, piece);
-        }
-        Some((Ok(res), rx))
+        let (texts, sent): (Vec<_>, _) = waiting.into_iter().map(|it| (it.text, it.room)).unzip();
+        Some((Ok(texts.concat()), (rx, sent)))
     });
     hello.chain(pieces)
 }
@@ -258,10 +282,10 @@ struct Place {
     cursor: Cursor,
 }
 
-fn write(out: &mut String, piece: &Piece) {
-    match piece {
-        Piece::Silence => out.push_str(": keep-alive\n\n"),
-        Piece::Item(FeedItem::Event(entry)) => {
+/// An item as the stream has it.
+fn write(item: &FeedItem) -> String {
+    match item {
+        FeedItem::Event(entry) => {
             let data = EventData {
                 cursor: entry.cursor,
                 session_id: entry.session_id,
@@ -269,32 +293,23 @@ fn write(out: &mut String, piece: &Piece) {
                 at: entry.envelope.at,
                 event: &entry.envelope.event,
             };
-            write_event(out, "event", Some(entry.cursor), &data);
+            write_event("event", Some(entry.cursor), &data)
         }
-        Piece::Item(FeedItem::Delta(delta)) => write_event(out, "delta", None, &**delta),
-        Piece::Item(FeedItem::Live(cursor)) => {
-            write_event(out, "live", Some(*cursor), &Place { cursor: *cursor });
-        }
-        Piece::Item(FeedItem::Reset(cursor)) => {
-            write_event(out, "reset", Some(*cursor), &Place { cursor: *cursor });
-        }
+        FeedItem::Delta(delta) => write_event("delta", None, &**delta),
+        FeedItem::Live(cursor) => write_event("live", Some(*cursor), &Place { cursor: *cursor }),
+        FeedItem::Reset(cursor) => write_event("reset", Some(*cursor), &Place { cursor: *cursor }),
     }
 }
 
 /// JSON as we write it has no line feed, so the data is one line.
-fn write_event(out: &mut String, name: &str, id: Option<Cursor>, data: &impl Serialize) {
-    use std::fmt::Write as _;
-
+fn write_event(name: &str, id: Option<Cursor>, data: &impl Serialize) -> String {
     let data = match serde_json::to_string(data) {
         Ok(data) => data,
         Err(error) => {
             tracing::error!(%error, "could not write an event");
-            return;
+            return String::new();
         }
     };
-    // Writing to a string cannot fail.
-    if let Some(id) = id {
-        writeln!(out, "id: {id}").ok();
-    }
-    write!(out, "event: {name}\ndata: {data}\n\n").ok();
+    let id = id.map(|it| format!("id: {it}\n")).unwrap_or_default();
+    format!("{id}event: {name}\ndata: {data}\n\n")
 }

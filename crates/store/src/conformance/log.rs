@@ -6,7 +6,7 @@ use super::{
     World,
     script::{Writer, asked, command, noted},
 };
-use crate::{MAX_APPEND, MAX_PAGE, MAX_PAGE_BYTES, StoreError};
+use crate::{MAX_APPEND, MAX_FEED_BYTES, MAX_PAGE, MAX_PAGE_BYTES, StoreError};
 
 /// Word for word.
 pub async fn what_was_appended_is_read_by_every_node(world: &dyn World) {
@@ -108,6 +108,12 @@ pub async fn a_page_has_a_size(world: &dyn World) {
     assert_eq!((page.entries.len(), page.more), (1, true));
     let page = node.feed(page.next, MAX_PAGE).await.unwrap();
     assert_eq!((page.entries.len(), page.more), (1, true));
+    let before = node.head().await.unwrap();
+    let small = "z".repeat(MAX_FEED_BYTES / 3);
+    writer.record((0..4).map(|_| noted(&small)).collect()).await.unwrap();
+    let page = node.feed(before, MAX_PAGE).await.unwrap();
+    assert_eq!((page.entries.len(), page.more), (2, true));
+    assert_eq!(node.feed(page.next, MAX_PAGE).await.unwrap().entries.len(), 2);
 }
 
 /// So that one session can't stop all others.

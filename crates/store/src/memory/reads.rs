@@ -4,8 +4,8 @@ use pilothouse_core::{AskRef, AskState, AskView, Cursor, Seq, Session, SessionId
 
 use super::world::{Row, State};
 use crate::{
-    AskFilter, FeedEntry, FeedPage, Listing, MAX_FINDINGS, MAX_PAGE_BYTES, NodeView, Page,
-    SessionFilter, StoreError,
+    AskFilter, FeedEntry, FeedPage, Listing, MAX_FEED_BYTES, MAX_FINDINGS, MAX_PAGE_BYTES,
+    NodeView, Page, SessionFilter, StoreError,
     fold::{self, Refold},
     listing::{self, SessionPlace},
 };
@@ -17,7 +17,7 @@ impl State {
         let log = self.rows.get(&session).map_or(&[][..], |it| &it.log);
         for (envelope, length) in log.iter().filter(|(it, _)| it.seq > after) {
             bytes += length;
-            if is_full(res.events.len(), limit, bytes) {
+            if is_full(res.events.len(), limit, bytes, MAX_PAGE_BYTES) {
                 res.more = true;
                 break;
             }
@@ -47,7 +47,7 @@ impl State {
             });
             let Some((envelope, length)) = event else { continue };
             bytes += length;
-            if is_full(res.entries.len(), limit, bytes) {
+            if is_full(res.entries.len(), limit, bytes, MAX_FEED_BYTES) {
                 res.more = true;
                 break;
             }
@@ -162,8 +162,8 @@ impl State {
 }
 
 /// Whether a page can't take the event that would bring it to so many bytes.
-fn is_full(events: usize, limit: usize, bytes: usize) -> bool {
-    events >= listing::page(limit) || (events > 0 && bytes > MAX_PAGE_BYTES)
+fn is_full(events: usize, limit: usize, bytes: usize, most: usize) -> bool {
+    events >= listing::page(limit) || (events > 0 && bytes > most)
 }
 
 fn shown(row: &Row, view: &SessionView) -> SessionView {

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::{fault::Fault, lock, writes::int};
 use crate::{
-    AskFilter, Conclusion, FeedEntry, FeedPage, Listing, MAX_PAGE_BYTES, NodeId, NodeView, Page,
-    Posted, SessionFilter,
+    AskFilter, Conclusion, FeedEntry, FeedPage, Listing, MAX_FEED_BYTES, MAX_PAGE_BYTES, NodeId,
+    NodeView, Page, Posted, SessionFilter,
     listing::{self, SessionPlace},
 };
 
@@ -28,13 +28,15 @@ fn one<T: DeserializeOwned>(
 /// Fills a page with rows, up to its bounds; gives whether there are more.
 struct Filling {
     limit: usize,
+    most: usize,
     rows: usize,
     bytes: usize,
 }
 
 impl Filling {
-    fn new(limit: usize) -> Self {
-        Self { limit: listing::page(limit), rows: 0, bytes: 0 }
+    /// At most so many rows, of at most so many bytes.
+    fn new(limit: usize, most: usize) -> Self {
+        Self { limit: listing::page(limit), most, rows: 0, bytes: 0 }
     }
 
     /// How many rows to ask for: one more tells whether there are more.
@@ -45,7 +47,7 @@ impl Filling {
     /// Whether there is room for the next one.
     fn takes(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        let fits = self.rows < self.limit && (self.rows == 0 || self.bytes <= MAX_PAGE_BYTES);
+        let fits = self.rows < self.limit && (self.rows == 0 || self.bytes <= self.most);
         self.rows += 1;
         fits
     }
@@ -57,7 +59,7 @@ pub(super) fn read(
     after: Seq,
     limit: usize,
 ) -> Result<Page, Fault> {
-    let mut filling = Filling::new(limit);
+    let mut filling = Filling::new(limit, MAX_PAGE_BYTES);
     let sql = "SELECT json FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(params![session.0.as_bytes(), int(after.0), filling.wanted()])?;
@@ -90,7 +92,7 @@ pub(super) fn feed(db: &Connection, after: Cursor, limit: usize) -> Result<FeedP
     if after > head {
         return Ok(FeedPage { entries: vec![], next: head, more: false, reset: true });
     }
-    let mut filling = Filling::new(limit);
+    let mut filling = Filling::new(limit, MAX_FEED_BYTES);
     let sql = "SELECT pos, session, json FROM events WHERE pos > ?1 ORDER BY pos LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(params![int(after.0), filling.wanted()])?;
