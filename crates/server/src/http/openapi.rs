@@ -242,7 +242,7 @@ fn schemas() -> Value {
         "Nothing": { "type": "object" },
         "Text": text(),
         "Stream": text(),
-        "Health": object(&["status", "version"], json!({ "status": text(), "version": text() })),
+        "Health": object(&["status"], json!({ "status": text() })),
         "Login": object(&["code"], json!({ "code": text() })),
         "Me": object(&["actor", "canAnswer", "node", "version"], json!({
             "actor": { "enum": ["human", "caller"] },

@@ -99,6 +99,9 @@ async fn everything_but_health_and_the_console_asks_who_is_there() {
             assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
         }
     }
+    // Not even which version this is.
+    let health = desk.send(bare("GET", "/healthz", &[("host", HOST)], "")).await;
+    assert_eq!(health.body, json!({ "status": "ok" }));
     let page = desk.send(bare("GET", "/sessions/sess_1", &[("host", HOST)], "")).await;
     assert_eq!(page.status, StatusCode::OK);
     assert!(page.text.contains("Pilothouse"), "{}", page.text);
