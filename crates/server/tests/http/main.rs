@@ -4,4 +4,5 @@
 mod desk;
 mod door;
 mod feed;
+mod golden;
 mod sessions;
