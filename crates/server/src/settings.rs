@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::OsString,
     fs, io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf, absolute},
     sync::Arc,
 };
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::hex;
 
-/// The port that the console is on, unless it is taken.
+/// The port that the console is on, unless it is taken or another one is named.
 pub const DEFAULT_PORT: u16 = 7457;
 /// What is logged when nobody says otherwise.
 const DEFAULT_LOG: &str = "warn";
@@ -65,8 +65,8 @@ pub struct Settings {
     pub codex: Option<PathBuf>,
     /// What is logged.
     pub log: String,
-    /// Where the console listens.
-    pub listen: SocketAddr,
+    /// Where the console listens, else on the usual port or the next one that is free.
+    pub listen: Option<SocketAddr>,
     /// Who may settle approvals of a caller's sessions.
     pub answerers: Answerers,
     /// How hard the model thinks unless a session says; `config` leaves it to Codex.
@@ -172,11 +172,10 @@ impl Settings {
             Some((text, origin)) => parse_store(&text, &home, origin)?,
             None => StoreChoice::Sqlite(home.join("pilothouse.db")),
         };
-        let listen = match listen {
-            Some(text) => parse_listen(&text)
-                .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?,
-            None => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
-        };
+        let listen = listen
+            .map(|it| parse_listen(&it))
+            .transpose()
+            .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?;
         let named = ["PILOTHOUSE_CODEX", "CODEX_MCP_BINARY"].into_iter().find_map(env);
         Ok(Self {
             codex: flags.codex.clone().or_else(|| named.map(PathBuf::from)).or(codex),
@@ -349,7 +348,7 @@ mod tests {
     fn without_settings_all_is_in_the_home() {
         let res = settings(&Flags::default(), &[("HOME", "/home/ada")]).unwrap();
         assert_eq!(res.store, StoreChoice::Sqlite(res.home.join("pilothouse.db")));
-        assert_eq!(res.listen.to_string(), "127.0.0.1:7457");
+        assert_eq!(res.listen, None);
         assert_eq!(res.answerers, Answerers::Caller);
         #[cfg(target_os = "linux")]
         assert_eq!(res.home, Path::new("/home/ada/.local/share/pilothouse"));

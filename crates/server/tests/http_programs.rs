@@ -5,6 +5,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -20,7 +21,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_browser_logs_in_with_what_serve_prints_and_a_script_with_its_token() {
-    let home = tempfile::tempdir().unwrap();
+    let home = home();
     let serve = Serve::start(home.path(), &[]);
     let (address, code) = serve.printed.split_once("/#code=").unwrap();
     let port = address.strip_prefix("http://127.0.0.1:").unwrap();
@@ -53,7 +54,7 @@ fn a_browser_logs_in_with_what_serve_prints_and_a_script_with_its_token() {
 #[test]
 fn every_signal_ends_it_in_time_with_a_feed_open_and_an_agent_that_waits() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let home = tempfile::tempdir().unwrap();
+        let home = home();
         let ask = Ask { command: "touch a".into(), ..Ask::default() };
         let actions = vec![Action::BeginTurn, Action::Ask(ask)];
         let agent = FakeAgent::new(&[Rule::on("turn/start", actions)]).unwrap();
@@ -71,7 +72,7 @@ fn every_signal_ends_it_in_time_with_a_feed_open_and_an_agent_that_waits() {
 
 #[test]
 fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
-    let home = tempfile::tempdir().unwrap();
+    let home = home();
     let agent = FakeAgent::new(&[]).unwrap();
     let pid_file = agent.dir().join("pid");
     let child = SpawnChild { pid_file: pid_file.clone(), clear_env: false, ignore_sigterm: false };
@@ -110,19 +111,27 @@ fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
 }
 
 #[test]
-fn a_port_that_is_taken_leads_to_the_next() {
-    let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+fn a_port_that_was_named_is_that_one_or_none() {
+    let homes = [home(), home()];
     let first = Serve::start(homes[0].path(), &[]);
     let listen = format!("127.0.0.1:{}", first.port());
-    let second = Serve::start_at(homes[1].path(), &listen, &[]);
-    assert!(second.port() > first.port(), "{} {}", second.printed, first.printed);
-    second.leave(Signal::TERM);
+    let refused = pilothouse(homes[1].path(), &["serve", "--listen", &listen], &[]);
+    std::fs::write(homes[1].path().join("pilothouse.toml"), format!("listen = \"{listen}\""))
+        .unwrap();
+    let also_refused = pilothouse(homes[1].path(), &["serve"], &[]);
+    for refused in [refused, also_refused] {
+        assert_eq!(refused.status.code(), Some(1));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        let expected = format!("could not listen on {listen}: another program has that port");
+        assert!(said.contains(&expected), "{said}");
+        assert!(refused.stdout.is_empty());
+    }
     first.leave(Signal::TERM);
 }
 
 #[test]
 fn only_this_machine_may_reach_it() {
-    let home = tempfile::tempdir().unwrap();
+    let home = home();
     let refused = pilothouse(home.path(), &["serve", "--listen", "0.0.0.0:0"], &[]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
@@ -131,7 +140,7 @@ fn only_this_machine_may_reach_it() {
 
 #[test]
 fn an_agent_gets_nothing_that_speaks_for_a_person() {
-    let home = tempfile::tempdir().unwrap();
+    let home = home();
     let mark = [("PILOTHOUSE_AGENT", "s/n/1")];
     for args in [["login"].as_slice(), &["token", "--human"]] {
         let refused = pilothouse(home.path(), args, &mark);
@@ -162,7 +171,7 @@ fn an_agent_gets_nothing_that_speaks_for_a_person() {
 
 #[test]
 fn failures_say_what_to_do_and_exit_with_1_and_misuse_with_2() {
-    let home = tempfile::tempdir().unwrap();
+    let home = home();
     let alone = pilothouse(home.path(), &["login"], &[]);
     assert_eq!(alone.status.code(), Some(1));
     let said = String::from_utf8(alone.stderr).unwrap();
@@ -178,6 +187,13 @@ fn failures_say_what_to_do_and_exit_with_1_and_misuse_with_2() {
     assert!(version.status.success());
     let said = String::from_utf8(version.stdout).unwrap();
     assert_eq!(said, format!("pilothouse {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// A home as Pilothouse would make it.
+fn home() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    home
 }
 
 fn command(home: &Path, vars: &[(&str, &str)]) -> Command {
@@ -224,12 +240,8 @@ struct Serve {
 
 impl Serve {
     fn start(home: &Path, vars: &[(&str, &str)]) -> Self {
-        Self::start_at(home, "127.0.0.1:0", vars)
-    }
-
-    fn start_at(home: &Path, listen: &str, vars: &[(&str, &str)]) -> Self {
         let mut command = command(home, vars);
-        command.args(["serve", "--listen", listen]).stdout(Stdio::piped());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut printed = String::new();

@@ -18,7 +18,8 @@ const LEAVE_LIMIT: Duration = Duration::from_millis(1_900);
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
-    /// Where to listen: an address of this machine; port 0 takes any [default: 127.0.0.1:7457]
+    /// Where to listen: an address of this machine; port 0 takes any [default: 127.0.0.1:7457, or
+    /// the next free port]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
 }
@@ -27,7 +28,7 @@ pub struct ServeArgs {
 pub async fn run(args: ServeArgs, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new().context("listen for signals")?;
     settings.make_home()?;
-    let listener = http::listen(args.listen.unwrap_or(settings.listen)).await?;
+    let listener = http::listen(args.listen.or(settings.listen)).await?;
     let address = listener.local_addr().context("find its own address")?;
     let keys = Keys::new(&settings.home);
     keys.api_token().context("make the API token")?;

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -15,7 +15,10 @@ use super::{
     connections::{self, Limits},
     router,
 };
+use crate::settings::DEFAULT_PORT;
 
+/// Where it listens unless somebody says.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT);
 /// Connections at the same time, if there are files enough.
 const MAX_CONNECTIONS: usize = 512;
 /// Connections at the same time, however few files there are.
@@ -39,19 +42,44 @@ pub enum ListenError {
          127.0.0.1 and forward the port with SSH"
     )]
     NotLoopback(SocketAddr),
+    /// Somebody else has it.
+    #[error(
+        "listen on {0}: another program has that port; name another with --listen, or \
+         127.0.0.1:0 for any"
+    )]
+    Taken(SocketAddr),
     /// It and those after it are taken.
     #[error(
         "listen on {0}: it is taken, and so are the {MORE_PORTS} ports after it; name another with \
          --listen, or 127.0.0.1:0 for any"
     )]
-    Taken(SocketAddr),
+    AllTaken(SocketAddr),
     /// The system says no.
     #[error("listen on {0}: {1}; name another address with --listen")]
     Refused(SocketAddr, #[source] io::Error),
 }
 
+/// Binds the address that somebody named, or else the usual one; if that one is taken, one of the
+/// next ports.
+pub async fn listen(named: Option<SocketAddr>) -> Result<TcpListener, ListenError> {
+    match named {
+        Some(address) => bind(address).await?.ok_or(ListenError::Taken(address)),
+        None => listen_from(DEFAULT_LISTEN).await,
+    }
+}
+
 /// Binds the address, or one of the next ports if its is taken.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+async fn listen_from(first: SocketAddr) -> Result<TcpListener, ListenError> {
+    for port in first.port()..=first.port().saturating_add(MORE_PORTS) {
+        if let Some(listener) = bind(SocketAddr::new(first.ip(), port)).await? {
+            return Ok(listener);
+        }
+    }
+    Err(ListenError::AllTaken(first))
+}
+
+/// Nothing, if it is taken.
+async fn bind(address: SocketAddr) -> Result<Option<TcpListener>, ListenError> {
     let is_loopback = match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback(),
         IpAddr::V6(ip) => ip.is_loopback(),
@@ -59,15 +87,11 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     if !is_loopback {
         return Err(ListenError::NotLoopback(address));
     }
-    let last = if address.port() == 0 { 0 } else { address.port().saturating_add(MORE_PORTS) };
-    for port in address.port()..=last {
-        match TcpListener::bind(SocketAddr::new(address.ip(), port)).await {
-            Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            Err(error) => return Err(ListenError::Refused(address, error)),
-        }
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) => Err(ListenError::Refused(address, error)),
     }
-    Err(ListenError::Taken(address))
 }
 
 /// Serves until told to stop; then ends the feeds and gives the rest a moment.
@@ -116,6 +140,17 @@ fn files_at_once() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_usual_port_leads_to_the_next_and_a_named_one_to_a_refusal() {
+        let taken = listen(Some("127.0.0.1:0".parse().unwrap())).await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let next = listen_from(address).await.unwrap().local_addr().unwrap();
+        assert!(next.port() > address.port(), "{next} {address}");
+        let refused = listen(Some(address)).await.unwrap_err();
+        assert!(matches!(refused, ListenError::Taken(it) if it == address), "{refused}");
+        assert!(refused.to_string().contains("another program has that port"), "{refused}");
+    }
 
     #[test]
     fn half_of_the_files_are_left_to_agents() {
