@@ -74,6 +74,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
     let Cli { flags, command } = cli;
     let settings = Settings::load(&flags)?;
     begin_logging(&settings)?;
+    settings.keep_others_out()?;
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(n_threads)

@@ -25,6 +25,12 @@ const DEFAULT_LOG: &str = "warn";
 const FILE: &str = "pilothouse.toml";
 /// Largest settings file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
+/// What a mode allows others than the user.
+#[cfg(unix)]
+const OTHERS: u32 = 0o077;
+/// The bit of directories such as `/tmp`, which no program may take for itself.
+#[cfg(unix)]
+const SHARED_BY_ALL: u32 = 0o1000;
 /// Digits of a hash that name a store in the marks of its agents.
 const STORE_NAME_DIGITS: usize = 12;
 
@@ -96,6 +102,12 @@ pub enum SettingsError {
     #[error("read {path}: it is over {MAX_FILE} bytes; is it the right file?")]
     TooLarge {
         /// The file.
+        path: PathBuf,
+    },
+    /// It is a directory, a pipe or the like.
+    #[error("read {path}: it is no regular file; move it away, and write the settings to a file")]
+    NoFile {
+        /// What stands in its place.
         path: PathBuf,
     },
     /// The file says something that is no setting.
@@ -202,6 +214,45 @@ impl Settings {
         })
     }
 
+    /// Takes away what the home and its token allow other users of the machine, and warns of it.
+    #[cfg(unix)]
+    pub(crate) fn keep_others_out(&self) -> Result<(), SettingsError> {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        for path in [self.home.clone(), self.home.join("token")] {
+            let failed = |source| SettingsError::File {
+                doing: "keep others out of",
+                path: path.clone(),
+                source,
+            };
+            let metadata = match fs::metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                metadata => metadata.map_err(failed)?,
+            };
+            let mut permissions = metadata.permissions();
+            let mode = permissions.mode();
+            if mode & OTHERS == 0 {
+                continue;
+            }
+            let shown = path.display();
+            if mode & SHARED_BY_ALL != 0 {
+                tracing::warn!(path = %shown, "is a directory of all users; name one of your own as home");
+                continue;
+            }
+            permissions.set_mode(mode & !OTHERS);
+            fs::set_permissions(&path, permissions).map_err(failed)?;
+            tracing::warn!(path = %shown, "could be seen by other users of this machine; now it cannot");
+        }
+        Ok(())
+    }
+
+    /// Who may see what is not said in these terms here.
+    #[cfg(not(unix))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on other systems")]
+    pub(crate) fn keep_others_out(&self) -> Result<(), SettingsError> {
+        Ok(())
+    }
+
     /// Opens the store as a new node.
     pub async fn open_store(&self) -> Result<Arc<dyn Store>, SettingsError> {
         match &self.store {
@@ -279,6 +330,10 @@ fn parse_store(text: &str, home: &Path, origin: String) -> Result<StoreChoice, S
 fn read(path: &Path) -> Result<File, SettingsError> {
     let failed = |source| SettingsError::File { doing: "read", path: path.to_owned(), source };
     match fs::metadata(path) {
+        // Some others would keep whoever reads them waiting.
+        Ok(it) if !it.is_file() => {
+            return Err(SettingsError::NoFile { path: path.to_owned() });
+        }
         Ok(it) if it.len() > MAX_FILE => {
             return Err(SettingsError::TooLarge { path: path.to_owned() });
         }

@@ -4,7 +4,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -127,6 +127,46 @@ fn a_port_that_was_named_is_that_one_or_none() {
         assert!(refused.stdout.is_empty());
     }
     first.leave(Signal::TERM);
+}
+
+#[test]
+fn a_home_that_others_can_look_into_is_closed_to_them_with_a_warning() {
+    use std::fs;
+
+    // So that `serve` comes back, too.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    for args in [["token"].as_slice(), &["mcp"], &["serve", "--listen", &listen]] {
+        let home = home();
+        let token = home.path().join("token");
+        fs::write(&token, "pht_1").unwrap();
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        set(home.path(), 0o755);
+        set(&token, 0o644);
+        let n_warnings = || {
+            let said = String::from_utf8(pilothouse(home.path(), args, &[]).stderr).unwrap();
+            said.matches("could be seen by other users").count()
+        };
+        assert_eq!(n_warnings(), 2, "{args:?}");
+        assert_eq!((mode(home.path()), mode(&token)), (0o700, 0o600), "{args:?}");
+        assert_eq!(n_warnings(), 0, "{args:?}");
+    }
+}
+
+#[test]
+fn settings_that_are_no_file_are_refused_at_once() {
+    let home = home();
+    let path = home.path().join("pilothouse.toml");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let refused = pilothouse(home.path(), &["token"], &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let expected = format!("Pilothouse could not read {}: it is no regular file", path.display());
+    assert!(said.starts_with(&expected), "{said}");
 }
 
 #[test]
