@@ -11,6 +11,7 @@ mod connections;
 mod door;
 mod feed;
 mod keys;
+mod line;
 mod metrics;
 mod openapi;
 mod port;

@@ -15,6 +15,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::line::Line;
+
 /// Bytes of a request's head, and of what waits to be sent.
 const BUFFER: usize = 64 * 1024;
 
@@ -25,7 +27,7 @@ pub(super) struct Limits {
     pub(super) connections: usize,
     /// How long until the head of the next request is there, whether it has begun or not.
     pub(super) head: Duration,
-    /// How long what was sent may stay unread before the system ends the connection.
+    /// How long it may be that nothing more of what is sent is taken.
     pub(super) unread: Duration,
 }
 
@@ -81,12 +83,15 @@ async fn accept(
 }
 
 async fn converse(stream: TcpStream, router: Router, limits: Limits, stop: CancellationToken) {
-    prepare(&stream, limits.unread);
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "could not have small packets sent at once");
+    }
+    let line = TokioIo::new(Line::new(stream, limits.unread));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(line, TowerToHyperService::new(router));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => Some(ended),
@@ -103,21 +108,6 @@ async fn converse(stream: TcpStream, router: Router, limits: Limits, stop: Cance
     }
 }
 
-fn prepare(stream: &TcpStream, unread: Duration) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not have small packets sent at once");
-    }
-    #[cfg(target_os = "linux")]
-    {
-        let limit = u32::try_from(unread.as_millis()).unwrap_or(u32::MAX);
-        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, limit) {
-            tracing::debug!(%error, "could not limit how long a reader may stall");
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _: Duration = unread;
-}
-
 #[cfg(test)]
 mod tests {
     use std::{convert::Infallible, net::SocketAddr};
@@ -132,6 +122,7 @@ mod tests {
     use super::*;
 
     const HEAD: Duration = Duration::from_secs(10);
+    const UNREAD: Duration = Duration::from_secs(25);
     const WHOLE: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 
     async fn begin(connections: usize) -> (SocketAddr, CancellationToken, JoinSet<()>) {
@@ -144,8 +135,14 @@ mod tests {
             };
             Body::from_stream(stream::iter(1..=5).then(minute))
         };
-        let router = Router::new().route("/", get("hello")).route("/minutes", get(minutes));
-        let limits = Limits { connections, head: HEAD, unread: HEAD };
+        let flood = || async {
+            Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>("x".repeat(64 * 1024))))
+        };
+        let router = Router::new()
+            .route("/", get("hello"))
+            .route("/minutes", get(minutes))
+            .route("/flood", get(flood));
+        let limits = Limits { connections, head: HEAD, unread: UNREAD };
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(serve(listener, router, limits, stop.clone()));
@@ -188,6 +185,19 @@ mod tests {
         let stream = say(address, "GET /minutes HTTP/1.1\r\nhost: a\r\n\r\n").await;
         let heard = hear(stream).await;
         assert!(heard.contains("minute 5\n"), "{heard}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_of_an_answer_is_not_waited_for() {
+        let (address, _stop, _tasks) = begin(1).await;
+        let start = Instant::now();
+        let unread = say(address, "GET /flood HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        let mut next = say(address, WHOLE).await;
+        let mut answer = [0; 12];
+        next.read_exact(&mut answer).await.unwrap();
+        let waited = start.elapsed();
+        assert!(waited >= UNREAD && waited < 2 * UNREAD, "{waited:?}");
+        drop(unread);
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,8 +25,8 @@ const MAX_CONNECTIONS: usize = 512;
 const MIN_CONNECTIONS: usize = 16;
 /// How long a request's head may take, and how long a connection may rest before one.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long a connection may leave what we sent unread before the system ends it.
-const UNREAD: Duration = Duration::from_secs(20);
+/// How long it may be that a reader takes nothing more, beyond what the system keeps for it.
+const UNREAD: Duration = Duration::from_secs(15);
 /// Ports that are tried after one that is taken.
 const MORE_PORTS: u16 = 20;
 /// How long connections may take to end once they should.
