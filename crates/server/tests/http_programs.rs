@@ -134,8 +134,8 @@ fn a_home_that_others_can_look_into_is_closed_to_them_with_a_warning() {
     use std::fs;
 
     // So that `serve` comes back, too.
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = taken.local_addr().unwrap().to_string();
+    let busy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = busy.local_addr().unwrap().to_string();
     for args in [["token"].as_slice(), &["mcp"], &["serve", "--listen", &listen]] {
         let home = home();
         let token = home.path().join("token");
