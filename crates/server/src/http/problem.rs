@@ -135,6 +135,12 @@ impl Problem {
             StoreError::Full { .. } => {
                 new(StatusCode::INSUFFICIENT_STORAGE, "INTERNAL", &error.to_string())
             }
+            // What to do about it, without where the file is.
+            StoreError::Unusable { path: _, problem } => {
+                tracing::error!(%error, doing, "the store cannot be used");
+                let why = format!("the store cannot be used: {problem}");
+                new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", &why)
+            }
             // The enum may grow.
             _ => {
                 tracing::error!(%error, doing, "the store failed");
