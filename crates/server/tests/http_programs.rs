@@ -106,7 +106,10 @@ fn the_agents_of_a_node_that_lives_are_left_alone_though_its_file_is_gone() {
     let path = format!("/api/v1/sessions/{session}/cancel");
     let refused = serve.http("POST", &path, &[("Authorization", &bearer)], "{}");
     assert!(refused.starts_with("HTTP/1.1 500 "), "{refused}");
-    assert!(refused.contains("was removed or replaced while in use; restart Pilothouse"), "{refused}");
+    assert!(
+        refused.contains("was removed or replaced while in use; restart Pilothouse"),
+        "{refused}"
+    );
     serve.leave(Signal::TERM);
 }
 
