@@ -21,6 +21,8 @@ const project = (name: string, initialGlobals: Record<string, unknown>) => ({
   plugins: [storybookTest({ configDir: path.join(here, '.storybook'), initialGlobals })],
   test: {
     name,
+    // Stories don't lean on a fresh page: each is drawn into a root of its own and torn down after.
+    isolate: false,
     setupFiles: ['src/stories/docs.setup.ts'],
     browser: { enabled: true, headless: true, screenshotFailures: false, provider: chromium(), api: { host: '127.0.0.1' }, instances: [{ browser: 'chromium' as const }] },
   },

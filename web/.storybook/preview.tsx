@@ -2,11 +2,18 @@
 
 import addonA11y from '@storybook/addon-a11y';
 import addonDocs from '@storybook/addon-docs';
+import type { InputType } from 'storybook/internal/types';
 import { createDecorator, createJSXDecorator, definePreview } from 'storybook-solidjs-vite';
 import '../src/app.css';
 import './preview.css';
 
 const WIDTHS: Record<string, string> = { full: 'none', page: '56rem', card: '42rem', phone: '390px' };
+
+function exact(it: InputType): InputType {
+  const raw = (it.type as { raw?: string } | undefined)?.raw;
+  const vague = ['array', 'enum', 'union', 'object'].includes(it.table?.type?.summary ?? '');
+  return vague && raw ? { ...it, table: { ...it.table, type: { summary: raw } } } : it;
+}
 
 export default definePreview({
   addons: [addonDocs(), addonA11y()],
@@ -40,6 +47,8 @@ export default definePreview({
       return Story();
     }),
   ],
+  // The docs say of what a list is, and which values there are, not just "array" and "enum".
+  argTypesEnhancers: [({ argTypes }) => Object.fromEntries(Object.entries(argTypes).map(([name, it]) => [name, exact(it)]))],
   parameters: {
     layout: 'fullscreen',
     a11y: { test: 'error' },

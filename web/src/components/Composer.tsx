@@ -109,7 +109,7 @@ export function Composer(props: ComposerProps) {
           <Show when={pictures().length > 0}>
             <ul class="flex flex-wrap gap-1.5 px-3 pb-1.5" aria-label="Pictures">
               <For each={pictures()}>{(picture) => (
-                <li class="chip"><Icon name="image" class="h-3 w-3" />{plainly(picture.name)}
+                <li class="chip py-0.5"><img class="h-8 w-8 rounded object-cover" src={picture.url} alt="" />{plainly(picture.name)}
                   <button type="button" class="rounded hover:text-ink" aria-label={`Remove ${picture.name}`} onClick={() => setPictures((all) => all.filter((it) => it !== picture))}><Icon name="close" class="h-3 w-3" /></button>
                 </li>
               )}</For>

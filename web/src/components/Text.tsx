@@ -36,7 +36,7 @@ export function HiddenWarning(props: { texts: (string | null | undefined)[] }) {
 export function CommandText(props: { command: string }) {
   const parts = createMemo(() => splitShell(props.command));
   return (
-    <pre class="code max-h-96 overflow-auto whitespace-pre-wrap rounded-md border border-line bg-sunken px-2.5 py-2 text-[0.8125rem] leading-5" tabindex="0" aria-label="Command">
+    <pre class="code max-h-96 overflow-auto whitespace-pre-wrap rounded-md border border-line bg-sunken px-2.5 py-2 text-[0.8125rem] leading-5" tabindex="0" role="group" aria-label="Command">
       <Show when={parts().wrapper}><span class="text-muted"><Visible text={parts().wrapper} /></span></Show>
       <Visible text={parts().rest} class="font-medium" />
     </pre>
@@ -93,7 +93,7 @@ export function Output(props: { text: string; label?: string }) {
           {whole() ? 'Show only the last lines' : `Show ${count(lines().length - FOLD_LINES, 'earlier line')}`}
         </button>
       </Show>
-      <pre class="code max-h-[32rem] overflow-auto whitespace-pre-wrap break-words px-2.5 py-1.5" tabindex="0" aria-label={props.label ?? 'Output'}>
+      <pre class="code max-h-[32rem] overflow-auto whitespace-pre-wrap break-words px-2.5 py-1.5" tabindex="0" role="group" aria-label={props.label ?? 'Output'}>
         <For each={ansi(shown())}>{(span) => <Show when={span.cls} fallback={span.text}><span class={span.cls}>{span.text}</span></Show>}</For>
       </pre>
     </div>

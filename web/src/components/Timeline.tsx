@@ -9,8 +9,8 @@ import type { NoticeRow, PlanRow, PromptRow, Row, SessionLog, TurnEndRow } from 
 import type { Answer, AskView } from '../lib/types';
 import { AskCard } from './AskCard';
 import { Changes } from './Diff';
-import { Icon } from './Icon';
 import { ItemView, Line } from './ItemView';
+import { Picture } from './Picture';
 import { Visible } from './Text';
 
 export interface TimelineProps {
@@ -45,7 +45,7 @@ function RowView(props: TimelineProps & { row: Row }) {
   );
   return (
     <Switch>
-      <Match when={row('prompt')}>{(it) => <Prompt row={it()} />}</Match>
+      <Match when={row('prompt')}>{(it) => <Prompt row={it()} onReadBlob={props.onReadBlob} />}</Match>
       <Match when={row('item')}>{(it) => (
         <>
           <ItemView row={it()} asking={it().asks.some((id) => props.asks[id]?.state === 'pending')} onReadBlob={props.onReadBlob} />
@@ -60,7 +60,7 @@ function RowView(props: TimelineProps & { row: Row }) {
   );
 }
 
-function Prompt(props: { row: PromptRow }) {
+function Prompt(props: { row: PromptRow; onReadBlob: (digest: string) => Promise<string> }) {
   const from = () => (props.row.by?.type === 'human' ? 'You' : props.row.by ? actorWords(props.row.by) : 'Prompt');
   return (
     <div class="rounded-lg border border-line bg-sunken px-3 py-2">
@@ -72,7 +72,7 @@ function Prompt(props: { row: PromptRow }) {
       </p>
       <p class="max-h-96 overflow-auto whitespace-pre-wrap text-[0.84375rem]" tabindex="0" role="group" aria-label="Prompt"><Visible text={props.row.text} prose /></p>
       <Show when={props.row.images.length > 0}>
-        <p class="mt-1 flex flex-wrap gap-1"><For each={props.row.images}>{(image) => <span class="chip"><Icon name="image" class="h-3 w-3" /><Visible text={image.startsWith('data:') ? 'picture' : image} /></span>}</For></p>
+        <div class="mt-1 flex flex-wrap gap-1"><For each={props.row.images}>{(image) => <Picture image={image} onReadBlob={props.onReadBlob} />}</For></div>
       </Show>
     </div>
   );

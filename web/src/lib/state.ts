@@ -1,7 +1,7 @@
 /** Folds events into what the console shows; changes the given state and does nothing else. */
 
 import { askFromEvent, requestIdOf, settlementFromEvent } from './asks';
-import { blobOf, textOf } from './blob';
+import { blobOf, textOf, type Blob } from './blob';
 import type { Actor, AskView, Delta, DeltaKind, Envelope, LogEvent, SessionStatus, SessionView, TurnStatus } from './types';
 
 export interface State {
@@ -49,7 +49,7 @@ export interface PromptRow {
   turn?: number;
   at: string;
   text: string;
-  images: string[];
+  images: (string | Blob)[];
   by?: Actor;
   how: 'start' | 'steer' | 'queued';
   /** The agent's own record of this message, once it came. */
@@ -287,7 +287,7 @@ function promptRow(seq: number, at: string, event: LogEvent, how: PromptRow['how
   const turn = number(event['turn']);
   return {
     key: `prompt:${seq}`, type: 'prompt', at, how, text: promptText(event['prompt']),
-    images: Array.isArray(images) ? images.map(String) : [],
+    images: Array.isArray(images) ? images.map((it) => blobOf(it) ?? String(it)) : [],
     ...(turn === undefined ? {} : { turn }),
     ...(event['by'] ? { by: event['by'] as Actor } : {}),
   };

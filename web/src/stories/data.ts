@@ -8,6 +8,9 @@ const LOADED = Date.now();
 /** So many seconds before the stories were loaded; negative for later. */
 export const ago = (seconds: number) => new Date(LOADED - seconds * 1000).toISOString();
 
+/** A small graph. */
+export const PICTURE = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="160" height="90"><rect width="160" height="90" fill="#eef"/><path d="M8 80 40 52 72 60 104 24 152 12" fill="none" stroke="#236" stroke-width="3"/></svg>')}`;
+
 export const SESSION = 'sess_01a22d0e96894437aa7ddef1b71a3f5c';
 export const PERSON: Actor = { type: 'human', via: 'console', verified: true };
 
@@ -112,7 +115,7 @@ export function log(rows: Row[], over: Partial<SessionLog> = {}): SessionLog {
 
 /** A turn from prompt to end, with a bit of everything. */
 export const TURN: Row[] = [
-  { key: 'prompt:1', type: 'prompt', turn: 2, at: ago(120), how: 'start', by: PERSON, text: 'Uploads of large files fail on slow links. Make them try again.', images: ['data:image/png;base64,iVBORw0KGgo='] },
+  { key: 'prompt:1', type: 'prompt', turn: 2, at: ago(120), how: 'start', by: PERSON, text: 'Uploads of large files fail on slow links. Make them try again.', images: [PICTURE] },
   item('reasoning', { summary: ['**Looking for the timeout** It must be in the client.'] }),
   { key: 'plan:2', type: 'plan', explanation: 'Retry first, then test.', steps: [{ step: 'Find the timeout', status: 'completed' }, { step: 'Retry with growing waits', status: 'inProgress' }, { step: 'Test with a slow server', status: 'pending' }] },
   item('webSearch', { query: 'exponential backoff jitter', action: { type: 'search', query: 'exponential backoff jitter', queries: ['exponential backoff jitter'] } }),

@@ -1,6 +1,7 @@
 /** Holds what the docs show of a component's properties against what `props.ts` records, after every story. */
 
 import { afterEach } from 'vitest';
+import { PLANTED } from '../../planted/props';
 import { PROPS } from './props';
 
 interface ArgType {
@@ -19,7 +20,7 @@ afterEach((context) => {
   if (!componentName) throw new Error('A story must name its component, so that its docs can be checked.');
   const shown: Shown = {};
   for (const [name, it] of Object.entries(argTypes)) shown[it.type?.required ? name : `${name}?`] = it.table?.type?.summary ?? 'unknown';
-  const recorded: Shown = PROPS[componentName] ?? {};
+  const recorded: Shown = PROPS[componentName] ?? PLANTED[componentName] ?? {};
   const wrong = [...new Set([...Object.keys(shown), ...Object.keys(recorded)])].filter((name) => shown[name] !== recorded[name]);
   if (wrong.length === 0) return;
   const lines = wrong.map((name) => `  ${name}: the docs show ${shown[name] ?? 'nothing'}, recorded is ${recorded[name] ?? 'nothing'}`);

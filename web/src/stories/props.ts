@@ -1,6 +1,9 @@
 /** What the docs say of each component's properties. A type that changes, or docs that tell another, fails the stories' tests until it is recorded here. */
 
 export const PROPS: Record<string, Record<string, string>> = {
+  AskBody: {
+    subject: 'Subject',
+  },
   AskCard: {
     ask: 'AskView',
     'sessionTitle?': 'string',
@@ -8,5 +11,135 @@ export const PROPS: Record<string, Record<string, string>> = {
     'atItem?': 'boolean',
     canAnswer: 'boolean',
     onAnswer: '(answer: Answer) => void',
+  },
+  Changes: {
+    changes: 'FileChange[]',
+    'closed?': 'boolean',
+  },
+  CommandText: {
+    command: 'string',
+  },
+  Composer: {
+    busy: 'boolean',
+    'closed?': 'string',
+    onSend: '(prompt: string, images: string[], whenBusy?: "steer" | "queue" | undefined) => Promise<void>',
+    onInterrupt: '() => Promise<void>',
+  },
+  FileDiff: {
+    change: 'FileChange',
+    'closed?': 'boolean',
+  },
+  HiddenWarning: {
+    texts: '(string | null | undefined)[]',
+  },
+  Icon: {
+    name: '"globe" | "question" | "check" | "form" | "plus" | "close" | "key" | "stop" | "menu" | "inbox" | "chevron" | "terminal" | "file" | "tool" | "spark" | "list" | "image" | "warn" | "send" | "agent" | "clock" | "dot"',
+    'class?': 'string',
+  },
+  InboxView: {
+    asks: 'AskView[]',
+    sessions: 'Record<string, SessionView>',
+    submissions: 'Record<string, Submission>',
+    canAnswer: 'boolean',
+    loaded: 'boolean',
+    onAnswer: '(requestId: string, answer: Answer) => void',
+  },
+  ItemView: {
+    row: 'ItemRow',
+    asking: 'boolean',
+    onReadBlob: '(digest: string) => Promise<string>',
+  },
+  JsonBlock: {
+    value: 'unknown',
+    label: 'string',
+  },
+  Line: {
+    icon: '"globe" | "question" | "check" | "form" | "plus" | "close" | "key" | "stop" | "menu" | "inbox" | "chevron" | "terminal" | "file" | "tool" | "spark" | "list" | "image" | "warn" | "send" | "agent" | "clock" | "dot"',
+    'row?': 'ItemRow',
+    title: 'Element',
+    'status?': 'Element',
+    'tone?': '"warn" | "bad"',
+    'waiting?': 'boolean',
+    'children?': 'Element',
+  },
+  LoggedOut: {
+    refused: 'boolean',
+  },
+  Markdown: {
+    text: 'string',
+    'live?': 'boolean',
+  },
+  McpForm: {
+    schema: 'JsonObject',
+    'disabled?': 'boolean',
+    onSubmit: '(content: JsonObject) => void',
+    children: 'Element',
+  },
+  NewSession: {
+    directories: 'string[]',
+    models: 'string[]',
+    onCreate: '(session: NewSession) => Promise<void>',
+  },
+  NotLive: {
+    lost: 'boolean',
+    'retryAt?': 'number',
+    'trouble?': 'string',
+    onRetry: '() => void',
+  },
+  Output: {
+    text: 'string',
+    'label?': 'string',
+  },
+  Picture: {
+    image: 'string | Blob',
+    onReadBlob: '(digest: string) => Promise<string>',
+  },
+  QuestionForm: {
+    questions: 'Question[]',
+    'disabled?': 'boolean',
+    onSubmit: '(answers: Record<string, { answers: string[]; }>) => void',
+    children: 'Element',
+  },
+  SessionPage: {
+    session: 'SessionView',
+    log: 'SessionLog',
+    asks: 'Record<string, AskView>',
+    submissions: 'Record<string, Submission>',
+    canAnswer: 'boolean',
+    'trouble?': 'string',
+    onAnswer: '(requestId: string, answer: Answer) => void',
+    onReadBlob: '(digest: string) => Promise<string>',
+    onSend: '(prompt: string, images: string[], whenBusy?: "steer" | "queue" | undefined) => Promise<void>',
+    onInterrupt: '() => Promise<void>',
+    onFork: '() => Promise<void>',
+    onCancel: '() => Promise<void>',
+    onEarlier: '() => Promise<void>',
+  },
+  Sidebar: {
+    sessions: 'SessionView[]',
+    pending: 'number',
+    route: 'Route',
+    'onOlder?': '() => void',
+    'onNotices?': '() => void',
+    'me?': '{ node?: string | undefined; version: string; }',
+  },
+  Spinner: {
+    'class?': 'string',
+  },
+  StatusDot: {
+    status: '"error" | "running" | "waiting_approval" | "idle" | "cancelled"',
+  },
+  Timeline: {
+    log: 'SessionLog',
+    asks: 'Record<string, AskView>',
+    submissions: 'Record<string, Submission>',
+    canAnswer: 'boolean',
+    onAnswer: '(requestId: string, answer: Answer) => void',
+    onReadBlob: '(digest: string) => Promise<string>',
+  },
+  Visible: {
+    text: 'string',
+    'prose?': 'boolean',
+    'class?': 'string',
   },
 };

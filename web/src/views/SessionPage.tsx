@@ -4,6 +4,7 @@ import { createEffect, createSignal, For, on, onCleanup, onMount, Show } from 's
 import { Composer } from '../components/Composer';
 import { Icon } from '../components/Icon';
 import { sessionTitle, STATUS_WORDS, StatusDot } from '../components/Sidebar';
+import { Visible } from '../components/Text';
 import { Timeline } from '../components/Timeline';
 import { actorWords } from '../lib/asks';
 import { plainly } from '../lib/display';
@@ -51,7 +52,7 @@ export function SessionPage(props: SessionPageProps) {
       <Header {...props} />
       <div ref={scroller} class="min-h-0 flex-1 overflow-y-auto px-3 sm:px-5" tabindex="0" role="region" aria-label="Course of the session" onScroll={() => setAtEnd(near())}>
         <div ref={contents} class="mx-auto w-full max-w-4xl py-4">
-          <Show when={props.trouble}>{(words) => <p role="alert" class="mb-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad">{words()}</p>}</Show>
+          <Show when={props.trouble}>{(words) => <p role="alert" class="mb-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad"><Visible text={words()} prose /></p>}</Show>
           <Show when={props.log} fallback={<Show when={!props.trouble}><p class="py-10 text-center text-muted">Reading…</p></Show>}>{(log) => (
             <>
               <Show when={log().after > 0}><button type="button" class="btn btn-small mb-3 w-full" onClick={() => { setAtEnd(false); void props.onEarlier(); }}>Show what came before</button></Show>
