@@ -17,6 +17,9 @@ pub(crate) fn pinned() -> Result<String, Failure> {
     checked(text.trim())
 }
 
+/// What is tested beside the pinned one: an older app-server, and the last with `codex proto`.
+pub(crate) const OLDER: [&str; 2] = ["0.125.0", "0.42.0"];
+
 /// Only digits, letters, dots and dashes, because it becomes part of a path.
 pub(crate) fn checked(version: &str) -> Result<String, Failure> {
     let plain = |it: char| it.is_ascii_alphanumeric() || it == '.' || it == '-';

@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 /// What `cargo xtask test` needs.
 pub(crate) fn everything() -> Result<Vec<Tool>, Failure> {
     let mut tools = vec![Tool::Codex(codex::pinned()?)];
+    tools.extend(codex::OLDER.map(|it| Tool::Codex(it.to_owned())));
     for folder in ["web", "clients"] {
         let folder = workspace::root().join(folder);
         if folder.join("package-lock.json").is_file() {

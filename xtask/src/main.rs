@@ -9,6 +9,7 @@ mod codex;
 mod demo;
 mod fmt;
 mod install;
+mod matrix;
 mod methods;
 mod record;
 mod run;
@@ -36,6 +37,8 @@ cargo xtask TASK
              [--codex VERSION] [--out FILE]; `--list` names them
   methods  compare the methods we know with those of the installed Codex
              [--codex VERSION]
+  matrix   drive each Codex that people have through the same scenarios, and write the table
+             [CODEX_VERSION DIALECT]
 ";
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(rest),
         "record" => record::run(rest),
         "methods" => methods::run(rest),
+        "matrix" => matrix::run(rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

@@ -133,6 +133,14 @@ impl Pool {
         let tag = Tag(self.tags.fetch_add(1, Ordering::Relaxed));
         let mailbox = Arc::new(Mailbox::default());
         let can = program.capabilities();
+        let is_possible = match &how {
+            Attach::Start => true,
+            Attach::Resume { .. } => can.resume,
+            Attach::Fork { .. } => can.fork,
+        };
+        if !is_possible {
+            return Err(cannot(&program, &how));
+        }
         let lease = |orders, brought_for| {
             let mailbox = Arc::clone(&mailbox);
             Lease { tag, orders, mailbox, can, brought_for, detached: false }
@@ -155,9 +163,6 @@ impl Pool {
                 Err(failure("APP_SERVER_START_FAILED", "its process left as soon as it had come"))
             }
             Dialect::Proto => {
-                if how != Attach::Start {
-                    return Err(cannot(&program, &how));
-                }
                 let key = Key::Own(session);
                 self.clear(&key).await?;
                 let orders = self.proto(key, &program, &spec).await?;
@@ -170,9 +175,8 @@ impl Pool {
             }
             Dialect::Exec => {
                 let thread = match &how {
-                    Attach::Start => None,
                     Attach::Resume { thread } => Some(thread.clone()),
-                    Attach::Fork { .. } => return Err(cannot(&program, &how)),
+                    Attach::Start | Attach::Fork { .. } => None,
                 };
                 let Some((turn, prompt)) = turn else { return Ok(None) };
                 let key = Key::Own(session);
@@ -329,10 +333,11 @@ fn cannot(program: &Program, how: &Attach) -> AgentError {
         Attach::Resume { .. } => "take up a thread whose process is gone",
         Attach::Fork { .. } => "copy a thread",
     };
+    let version = program.version.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
     let dialect = program.dialect;
     let message = format!(
-        "Pilothouse could not {what}: `codex {dialect}` has no way to; start a new session, or use \
-         a Codex that is spoken to as app-server"
+        "Pilothouse could not {what}: Codex{version}, spoken to as {dialect}, has no way to; start \
+         a new session, or install today's Codex"
     );
     failure("EXEC_NOT_SUPPORTED", &message)
 }
