@@ -40,6 +40,12 @@ const item = (phase: 'itemStarted' | 'itemCompleted', name: string, kind: string
 const raised = (id: number, itemId?: string): LogEvent => ({ type: 'askRaised', ask: { id, key: 'k', ...(itemId ? { item: itemId } : {}), turn: 1, subject: { type: 'command', command: 'mkdir x', cwd: '/w' }, offers: [], digest: 'd', params: {}, raisedAt: 't' } });
 const accepted = (id: number): LogEvent => ({ type: 'askSettled', ask: id, how: { type: 'answered', answer: { type: 'decided', decision: 'accept' }, by: { type: 'human', via: 'console', verified: true }, bound: true } });
 
+it('keeps what is left of a picture that was too long for the log', () => {
+  const image = { $blob: 'sha256:1', bytes: 2_000_000, head: 'data:image/png;base64,iV', tail: 'gg==' };
+  const [row] = rows(after({ type: 'turnRequested', turn: 1, prompt: { text: 'look', images: ['data:image/png;base64,AA==', image] } }));
+  expect(row).toMatchObject({ type: 'prompt', images: ['data:image/png;base64,AA==', { digest: 'sha256:1', bytes: 2_000_000, head: 'data:image/png;base64,iV', tail: 'gg==' }] });
+});
+
 describe('a turn with an approval', () => {
   const events = [
     prompt('make x'), started(), item('itemStarted', 'u', 'userMessage', { content: [{ type: 'text', text: 'make x' }] }), item('itemCompleted', 'u', 'userMessage', { content: [{ type: 'text', text: 'make x' }] }),

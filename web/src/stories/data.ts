@@ -1,7 +1,7 @@
 /** Sample data in the shapes that Codex and Pilothouse really send, shared by all stories. */
 
 import { emptyLog, type ItemRow, type Row, type SessionLog } from '../lib/state';
-import type { Actor, AskView, Json, Offer, Question, SessionView, Settlement, Subject } from '../lib/types';
+import type { Actor, AskKind, AskView, Json, Offer, Question, SessionView, Settlement, Subject } from '../lib/types';
 import { ALL, BIDI, INVISIBLE, SCRIPT } from './hostile';
 
 const LOADED = Date.now();
@@ -87,11 +87,11 @@ export const HOSTILE: Record<string, Subject> = {
   question: { type: 'question', questions: [{ id: 'q', header: SCRIPT, question: ALL, isOther: true, options: [{ label: BIDI, description: ALL }, { label: INVISIBLE }] }] },
 };
 
-const KINDS = { command: 'command', fileChange: 'fileChange', permissions: 'permissions', question: 'user_input', form: 'elicitation', url: 'elicitation', tool: 'elicitation' } as const;
+const KINDS: Record<string, AskKind> = { command: 'command', fileChange: 'fileChange', permissions: 'permissions', adoption: 'permissions', question: 'user_input' };
 
 export function ask(subject: Subject = SUBJECTS.command, over: Partial<AskView> = {}): AskView {
   return {
-    requestId: 'req_01a22d0e96894437aa7ddef1b71a3f5c_1', sessionId: SESSION, kind: KINDS[subject.type], state: 'pending', raisedAt: ago(40), turn: 2, digest: 'sha256:41d0', subject,
+    requestId: 'req_01a22d0e96894437aa7ddef1b71a3f5c_1', sessionId: SESSION, kind: KINDS[subject.type] ?? 'elicitation', state: 'pending', raisedAt: ago(40), turn: 2, digest: 'sha256:41d0', subject,
     offers: subject.type === 'command' ? OFFERS : subject.type === 'question' ? [] : YES_NO, ...over,
   };
 }

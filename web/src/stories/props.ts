@@ -22,7 +22,7 @@ export const PROPS: Record<string, Record<string, string>> = {
   Composer: {
     busy: 'boolean',
     'closed?': 'string',
-    onSend: '(prompt: string, images: string[], whenBusy?: "steer" | "queue" | undefined) => Promise<void>',
+    onSend: '(prompt: string, images: string[], whenBusy?: "queue" | "steer" | undefined) => Promise<void>',
     onInterrupt: '() => Promise<void>',
   },
   FileDiff: {
@@ -30,10 +30,10 @@ export const PROPS: Record<string, Record<string, string>> = {
     'closed?': 'boolean',
   },
   HiddenWarning: {
-    texts: '(string | null | undefined)[]',
+    texts: '(null | string | undefined)[]',
   },
   Icon: {
-    name: '"globe" | "question" | "check" | "form" | "plus" | "close" | "key" | "stop" | "menu" | "inbox" | "chevron" | "terminal" | "file" | "tool" | "spark" | "list" | "image" | "warn" | "send" | "agent" | "clock" | "dot"',
+    name: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "terminal" | "tool" | "warn"',
     'class?': 'string',
   },
   InboxView: {
@@ -54,11 +54,11 @@ export const PROPS: Record<string, Record<string, string>> = {
     label: 'string',
   },
   Line: {
-    icon: '"globe" | "question" | "check" | "form" | "plus" | "close" | "key" | "stop" | "menu" | "inbox" | "chevron" | "terminal" | "file" | "tool" | "spark" | "list" | "image" | "warn" | "send" | "agent" | "clock" | "dot"',
+    icon: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "terminal" | "tool" | "warn"',
     'row?': 'ItemRow',
     title: 'Element',
     'status?': 'Element',
-    'tone?': '"warn" | "bad"',
+    'tone?': '"bad" | "warn"',
     'waiting?': 'boolean',
     'children?': 'Element',
   },
@@ -91,7 +91,7 @@ export const PROPS: Record<string, Record<string, string>> = {
     'label?': 'string',
   },
   Picture: {
-    image: 'string | Blob',
+    image: 'Blob | string',
     onReadBlob: '(digest: string) => Promise<string>',
   },
   QuestionForm: {
@@ -109,7 +109,7 @@ export const PROPS: Record<string, Record<string, string>> = {
     'trouble?': 'string',
     onAnswer: '(requestId: string, answer: Answer) => void',
     onReadBlob: '(digest: string) => Promise<string>',
-    onSend: '(prompt: string, images: string[], whenBusy?: "steer" | "queue" | undefined) => Promise<void>',
+    onSend: '(prompt: string, images: string[], whenBusy?: "queue" | "steer" | undefined) => Promise<void>',
     onInterrupt: '() => Promise<void>',
     onFork: '() => Promise<void>',
     onCancel: '() => Promise<void>',
@@ -127,7 +127,7 @@ export const PROPS: Record<string, Record<string, string>> = {
     'class?': 'string',
   },
   StatusDot: {
-    status: '"error" | "running" | "waiting_approval" | "idle" | "cancelled"',
+    status: '"cancelled" | "error" | "idle" | "running" | "waiting_approval"',
   },
   Timeline: {
     log: 'SessionLog',
