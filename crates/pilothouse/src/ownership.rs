@@ -110,12 +110,26 @@ impl Shared {
             return Err(Error::NoSuchSession(id));
         }
         let Claim { epoch, .. } = self.store.claim(id).await?;
+        self.refuse_stale(id).await?;
         let session = fold(&*self.store, id).await?;
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
         let mut driver = Driver::new(Arc::clone(self), id, epoch, session, inbox);
         driver.recover().await?;
         self.run(id, driver, orders.clone());
         Ok(orders)
+    }
+
+    /// What was posted to an earlier owner may have been done by it, which then died or rested
+    /// before it said so. Only answers are carried out by who comes next: they count once however
+    /// often they are given.
+    async fn refuse_stale(&self, id: SessionId) -> Result<(), StoreError> {
+        for posted in self.store.inbox().await? {
+            if posted.session == id && !matches!(posted.intent, Intent::Answer { .. }) {
+                let problem = "the session changed hands before it was said what became of it; look at it, and try again".to_owned();
+                self.store.conclude(posted.id, Conclusion::Failed(problem)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Carries an intent to the session's owner, wherever that is.
@@ -137,30 +151,38 @@ impl Shared {
         by: &Actor,
     ) -> Result<Seq, Error> {
         for _ in 0..MAX_TRIES {
-            match self.driver(id).await {
-                Ok(orders) => {
-                    let (reply, done) = oneshot::channel();
-                    let order = Order::Intent {
-                        at,
-                        intent: Box::new(intent.clone()),
-                        by: by.clone(),
-                        reply,
-                    };
-                    // It may have retired in this moment; then it is opened again.
-                    if orders.send(order).await.is_err() {
-                        continue;
-                    }
-                    if let Ok(result) = done.await {
-                        return result;
-                    }
-                }
+            match self.act_here(at, id, &intent, by).await {
                 Err(Error::Store(StoreError::Held { .. })) => {
                     match self.post(id, intent.clone(), by).await {
                         Err(Error::Store(StoreError::NoOwner(_))) => {}
                         result => return result,
                     }
                 }
-                Err(error) => return Err(error),
+                result => return result,
+            }
+        }
+        Err(Error::TimedOut { doing: "finding the session's owner", seconds: 0 })
+    }
+
+    /// The same, unless another node owns the session.
+    async fn act_here(
+        self: &Arc<Self>,
+        at: Timestamp,
+        id: SessionId,
+        intent: &Intent,
+        by: &Actor,
+    ) -> Result<Seq, Error> {
+        for _ in 0..MAX_TRIES {
+            let orders = self.driver(id).await?;
+            let (reply, done) = oneshot::channel();
+            let order =
+                Order::Intent { at, intent: Box::new(intent.clone()), by: by.clone(), reply };
+            // It may have retired in this moment; then it is opened again.
+            if orders.send(order).await.is_err() {
+                continue;
+            }
+            if let Ok(result) = done.await {
+                return result;
             }
         }
         Err(Error::TimedOut { doing: "finding the session's owner", seconds: 0 })
@@ -225,15 +247,30 @@ impl Shared {
             | pilothouse_core::Subject::Permissions { .. }
             | pilothouse_core::Subject::Form { .. }
             | pilothouse_core::Subject::Url { .. }
-            | pilothouse_core::Subject::Tool { .. } => false,
+            | pilothouse_core::Subject::Tool { .. }
+            | pilothouse_core::Subject::Adoption { .. } => false,
         })
     }
 
     async fn conclude(self: &Arc<Self>, posted: Posted) {
-        let Posted { id, session, intent, by, secret: _ } = posted;
+        let Posted { id, session, intent, by, secret } = posted;
         let at = clock::of(id).unwrap_or_else(clock::now);
-        let conclusion = conclusion(self.act_since(at, session, intent, &by).await);
-        if let Err(error) = self.store.conclude(id, conclusion).await {
+        let result = if secret {
+            self.act_since(at, session, intent, &by).await
+        } else {
+            // The list that it was read from may be older than its conclusion, or than the end of
+            // its owner: who takes a session over concludes what must not be done again.
+            drop(self.driver(session).await);
+            if matches!(self.store.conclusion(id).await, Ok(Some(_))) {
+                return;
+            }
+            match self.act_here(at, session, &intent, &by).await {
+                // It is in the inbox of the owner by now; to post it again would do it twice.
+                Err(Error::Store(StoreError::Held { .. })) => return,
+                result => result,
+            }
+        };
+        if let Err(error) = self.store.conclude(id, conclusion(result)).await {
             tracing::warn!(%session, %error, "could not say what became of an intent");
         }
     }
