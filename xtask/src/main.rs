@@ -13,6 +13,7 @@ mod matrix;
 mod methods;
 mod record;
 mod run;
+mod soak;
 mod test;
 mod tidy;
 mod workspace;
@@ -35,6 +36,8 @@ cargo xtask TASK
   tidy     the rules that no compiler holds
   record   SCENARIO            play a scenario to the real Codex and keep what was said
              [--codex VERSION] [--out FILE]; `--list` names them
+  soak     the long versions of what `test` does briefly; writes docs/soak.md
+             [--kills N] [--sim-seeds N]
   methods  compare the methods we know with those of the installed Codex
              [--codex VERSION]
   matrix   drive each Codex that people have through the same scenarios, and write the table
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         "fmt" => fmt::run(rest),
         "tidy" => tidy::run(rest),
         "record" => record::run(rest),
+        "soak" => soak::run(rest),
         "methods" => methods::run(rest),
         "matrix" => matrix::run(rest),
         "help" | "--help" | "-h" => {
