@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use pilothouse::{Broker, Config, agent::process::GuardCommand};
+use pilothouse::{Broker, Config, Dialect, agent::process::GuardCommand};
 use pilothouse_core::Answerers;
 use pilothouse_store::{Memory, MemoryWorld, NodeId, Sqlite, Store, StoreError};
 use serde::Deserialize;
@@ -69,6 +69,8 @@ pub struct Settings {
     pub store: StoreChoice,
     /// The Codex to run, else the one on the path.
     pub codex: Option<PathBuf>,
+    /// How Codex is spoken to, else as its version does it best.
+    pub mode: Option<Dialect>,
     /// What is logged.
     pub log: String,
     /// Where the console listens, else on the usual port or the next one that is free.
@@ -189,7 +191,15 @@ impl Settings {
             .transpose()
             .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?;
         let named = ["PILOTHOUSE_CODEX", "CODEX_MCP_BINARY"].into_iter().find_map(env);
+        let mode = ["PILOTHOUSE_MODE", "CODEX_MCP_MODE"].into_iter().find_map(|name| {
+            let value = text(name).filter(|it| !it.trim().is_empty())?;
+            Some(value.trim().parse().map_err(|_| SettingsError::Value {
+                origin: name.to_owned(),
+                problem: format!("{value:?} is none of app-server, exec, proto"),
+            }))
+        });
         Ok(Self {
+            mode: mode.transpose()?,
             codex: flags.codex.clone().or_else(|| named.map(PathBuf::from)).or(codex),
             log: flags
                 .log
@@ -280,6 +290,7 @@ impl Settings {
         let name = hex::sha256(&name);
         let mut config = Config::new(store, &name[..STORE_NAME_DIGITS], program);
         config.agent.binary.clone_from(&self.codex);
+        config.agent.dialect = self.mode;
         config.agent.guard = env::current_exe()
             .ok()
             .map(|program| GuardCommand { program, args: vec!["guard".into()] });
@@ -400,13 +411,25 @@ mod tests {
     }
 
     #[test]
+    fn how_codex_is_spoken_to_can_be_forced() {
+        let mode = |vars: &[(&str, &str)]| settings(&Flags::default(), vars).map(|it| it.mode);
+        let home = ("HOME", "/home/dev");
+        assert_eq!(mode(&[home]).unwrap(), None);
+        assert_eq!(mode(&[home, ("CODEX_MCP_MODE", "exec")]).unwrap(), Some(Dialect::Exec));
+        let both = [home, ("CODEX_MCP_MODE", "exec"), ("PILOTHOUSE_MODE", "proto")];
+        assert_eq!(mode(&both).unwrap(), Some(Dialect::Proto));
+        let problem = mode(&[home, ("CODEX_MCP_MODE", "fast")]).unwrap_err().to_string();
+        assert!(problem.contains("CODEX_MCP_MODE") && problem.contains("app-server"), "{problem}");
+    }
+
+    #[test]
     fn without_settings_all_is_in_the_home() {
-        let res = settings(&Flags::default(), &[("HOME", "/home/ada")]).unwrap();
+        let res = settings(&Flags::default(), &[("HOME", "/home/dev")]).unwrap();
         assert_eq!(res.store, StoreChoice::Sqlite(res.home.join("pilothouse.db")));
         assert_eq!(res.listen, None);
         assert_eq!(res.answerers, Answerers::Caller);
         #[cfg(target_os = "linux")]
-        assert_eq!(res.home, Path::new("/home/ada/.local/share/pilothouse"));
+        assert_eq!(res.home, Path::new("/home/dev/.local/share/pilothouse"));
         assert!(matches!(settings(&Flags::default(), &[]), Err(SettingsError::NoHome)));
     }
 
