@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Prompt, Seq,
-    Session, SessionId, Spec, Step, ToAgent, WhenBusy,
+    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Progress, Prompt,
+    Seq, Session, SessionId, Spec, Step, ToAgent, WhenBusy,
 };
 use pilothouse_store::{Append, Epoch, StoreError};
 use tokio::{
@@ -266,7 +266,7 @@ impl Driver {
         let moment = Moment { now, human_present: false, policy: &self.shared.policy };
         let step = self.session.on_intent(&moment, intent, by)?;
         self.carry_out(step).await?;
-        self.bring_again().await?;
+        self.give_up_unwanted().await?;
         Ok(self.session.seq())
     }
 
@@ -419,18 +419,23 @@ impl Driver {
         self.append_patiently(events).await
     }
 
-    /// An agent that is being brought for a turn is of no use to another, or to none: its process
-    /// is at work on that turn.
-    async fn bring_again(&mut self) -> Result<(), StoreError> {
+    /// Where a turn has a process of its own, one that has not said which turn it is in can't be
+    /// told to stop by that turn's name. While it brings the agent it is of no use to another
+    /// turn, or to none, for it is at work on its own.
+    async fn give_up_unwanted(&mut self) -> Result<(), StoreError> {
         let brought_for = self.lease.as_ref().and_then(|it| it.brought_for.clone());
-        let Some((turn, how)) = brought_for.filter(|_| self.session.is_attaching()) else {
-            return Ok(());
-        };
-        if self.session.turn().is_some_and(|it| it.id == turn) {
-            Ok(())
-        } else {
-            self.bring(how).await
+        let Some((brought_for, how)) = brought_for else { return Ok(()) };
+        let turn = self.session.turn();
+        if self.session.is_attaching() {
+            if turn.is_none_or(|it| it.id != brought_for) {
+                self.bring(how).await?;
+            }
+        } else if turn.is_some_and(|it| it.interrupted && it.progress == Progress::Told)
+            && let Some(lease) = &self.lease
+        {
+            lease.give_up().await;
         }
+        Ok(())
     }
 
     async fn tell(&self, message: ToAgent) {

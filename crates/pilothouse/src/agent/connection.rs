@@ -39,6 +39,8 @@ pub(crate) enum Order {
         params: Value,
         reply: oneshot::Sender<Result<Value, AgentError>>,
     },
+    /// End the turn that was begun and has no name yet, where turns have processes.
+    GiveUp,
     /// End the process.
     End { ladder: Ladder },
 }
@@ -164,6 +166,8 @@ impl Connection {
                 self.requests.insert(self.n_requests, reply);
                 self.peer.request(now, tag, self.n_requests, &method, params)
             }
+            // A turn is stopped by its name here, once it has one.
+            Order::GiveUp => return,
             Order::End { ladder } => {
                 self.end("Pilothouse is stopping", ladder);
                 return;
@@ -244,7 +248,7 @@ impl Connection {
                     let error = AgentError { message: cause.clone(), detail: Value::Null };
                     drop(reply.send(Err(error)));
                 }
-                Order::Tell { .. } | Order::Detach { .. } | Order::End { .. } => {}
+                Order::Tell { .. } | Order::Detach { .. } | Order::GiveUp | Order::End { .. } => {}
             }
         }
     }

@@ -76,6 +76,11 @@ impl Lease {
         drop(self.orders.send(order).await);
     }
 
+    /// Ends the turn that was begun and has no name yet, where turns have processes.
+    pub(crate) async fn give_up(&self) {
+        drop(self.orders.send(Order::GiveUp).await);
+    }
+
     pub(crate) async fn detach(mut self, forever: bool) {
         self.detached = true;
         drop(self.orders.send(Order::Detach { tag: self.tag, forever }).await);

@@ -137,6 +137,12 @@ impl Turns {
                 // Who asked may have gone meanwhile.
                 drop(reply.send(Err(failure("EXEC_NOT_SUPPORTED", &message))));
             }
+            Some(Order::GiveUp) => {
+                if let Some(running) = self.running.as_mut().filter(|it| !it.spoke) {
+                    running.reader.interrupted();
+                    self.end(ladder);
+                }
+            }
             Some(Order::End { ladder }) => self.leave("Pilothouse is stopping", ladder),
             Some(Order::Detach { .. } | Order::Attach { .. }) | None => {
                 self.leave("Pilothouse let it go", ladder);

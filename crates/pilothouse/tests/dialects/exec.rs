@@ -1,13 +1,21 @@
 //! What is particular to a session that has a process for each turn, and to one that has its own.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use pilothouse::{
     Dialect, Error,
     core::{
-        Event, Intent, Outcome, Overrides, Prompt, Refusal, Status, TurnStatus, TurnView, WhenBusy,
+        Event, Intent, Outcome, Overrides, Prompt, Refusal, Sandbox, SessionId, Status, TurnStatus,
+        TurnView, WhenBusy,
     },
 };
+use pilothouse_testkit::installed_codex;
 use serde_json::json;
 
 use crate::{
@@ -59,6 +67,78 @@ async fn an_interrupt_before_codex_spoke_ends_its_process_and_not_the_next_turn(
     room.prompt(id, &json!([[{"msg": "goes on"}]])).await.unwrap();
     room.completed(id, "goes on").await.unwrap();
     room.broker.stop().await;
+}
+
+/// A Codex that hangs before it says anything, at its first turn or at one after it.
+#[tokio::test]
+async fn a_silent_process_can_be_stopped_before_and_after_the_session_has_its_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, silent) = (folder.path().join("codex"), folder.path().join("silent"));
+    let case = pinned(Dialect::Exec);
+    let script = format!(
+        "#!/bin/sh\nif [ -e {silent:?} ] && [ \"$1\" = exec ]; then echo $$ >> {silent:?}; exec sleep 600; \
+         fi\nexec {:?} \"$@\"\n",
+        installed_codex(case.version).unwrap()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let room = Room::open_with(case, |it| it.binary = Some(program)).await.unwrap();
+
+    fs::write(&silent, "").unwrap();
+    let id = room.start(&json!([[{"msg": "never said"}]])).await.unwrap();
+    let first = hung(&silent).await;
+    interrupt(&room, id).await;
+    assert!(!is_alive(first));
+
+    fs::remove_file(&silent).unwrap();
+    room.prompt(id, &json!([[{"msg": "now it speaks"}]])).await.unwrap();
+    room.completed(id, "now it speaks").await.unwrap();
+
+    fs::write(&silent, "").unwrap();
+    room.prompt(id, &json!([[{"msg": "never said either"}]])).await.unwrap();
+    let second = hung(&silent).await;
+    interrupt(&room, id).await;
+    assert!(!is_alive(second));
+    room.broker.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_broker_that_stops_in_the_middle_of_a_turn() {
+    let mut room = Room::open(pinned(Dialect::Exec)).await.unwrap();
+    let file = room.folder.path().join("sleeper");
+    let line = format!(
+        "env -i setsid sh -c 'echo $$ > {file:?}; exec sleep 600' >/dev/null 2>&1 </dev/null & \
+         until [ -s {file:?} ]; do :; done"
+    );
+    let mut spec = room.spec();
+    spec.sandbox = Some(Sandbox::DangerFullAccess);
+    let script = json!([[{"cmd": line}], [{"msg": "started"}, {"gate": "never"}]]);
+    let id = room.start_with(spec, Some(scripted(&script))).await.unwrap();
+    room.model.reached_gate("never").await.unwrap();
+    let mut left = vec![hung(&file).await];
+    left.extend(room.broker.agent_pids().await.into_values());
+    assert!(left.len() == 2 && left.iter().all(|it| is_alive(*it)), "{left:?}");
+    let began = Instant::now();
+    room.broker.stop().await;
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(!left.iter().any(|it| is_alive(*it)), "{left:?}");
+    room.reopen().await.unwrap();
+    let status = room.log(id).await.map(|it| it.into_iter().find_map(outcome));
+    assert_eq!(status.unwrap(), Some(Outcome::Interrupted));
+    room.broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_forced_is_chosen_by_the_version() {
+    for (case, expected) in
+        [(pinned(Dialect::AppServer), "app-server"), (Case::new("0.42.0", Dialect::Proto), "proto")]
+    {
+        let room = Room::open_with(case, |it| it.dialect = None).await.unwrap();
+        let id = room.start(&json!([[{"msg": "hello"}]])).await.unwrap();
+        let view = room.completed(id, "hello").await.unwrap();
+        assert_eq!(view.dialect.as_deref(), Some(expected));
+        room.broker.stop().await;
+    }
 }
 
 #[tokio::test]
@@ -174,6 +254,38 @@ async fn a_closed_session_of_proto_takes_its_process_along() {
     room.broker.stop().await;
 }
 
+async fn interrupt(room: &Room, id: SessionId) {
+    room.broker.act(id, Intent::Interrupt, &caller()).await.unwrap();
+    let turn = room.rests(id).await.unwrap().last_turn.unwrap();
+    assert_eq!(turn.status, TurnStatus::Interrupted);
+    no_agent_runs(room).await;
+}
+
+fn outcome(event: Event) -> Option<Outcome> {
+    let Event::TurnEnded { outcome, .. } = event else { return None };
+    Some(outcome)
+}
+
+/// The process that wrote its number into the file.
+async fn hung(file: &Path) -> u32 {
+    let written = async {
+        loop {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if let Some(pid) = text.strip_suffix('\n').and_then(|it| it.parse().ok()) {
+                return pid;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, written).await.unwrap()
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A zombie is no longer alive; its parent may just not have looked yet.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|it| !it.rsplit(')').next().unwrap().trim().starts_with('Z'))
+}
+
 fn refused(turn: TurnView, option: &str) {
     assert_eq!(turn.status, TurnStatus::Failed);
     let error = turn.error.unwrap();
@@ -182,7 +294,7 @@ fn refused(turn: TurnView, option: &str) {
 }
 
 fn schema_files() -> BTreeSet<std::ffi::OsString> {
-    let all = std::fs::read_dir(std::env::temp_dir()).unwrap();
+    let all = fs::read_dir(std::env::temp_dir()).unwrap();
     let names = all.filter_map(Result::ok).map(|it| it.file_name());
     names.filter(|it| it.to_string_lossy().starts_with("pilothouse-schema-")).collect()
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use pilothouse::{
-    Broker, Config, Dialect, Said, Start,
+    AgentConfig, Broker, Config, Dialect, Said, Start,
     agent::process::GuardCommand,
     core::{
         Actor, Answer, ApprovalPolicy, AskView, Decision, Event, Intent, Patience, Prompt, Sandbox,
@@ -43,16 +43,24 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) async fn open(case: Case) -> anyhow::Result<Self> {
+        Self::open_with(case, |_| {}).await
+    }
+
+    /// Like [`Room::open`], with changes to how the agent is started.
+    pub(crate) async fn open_with(
+        case: Case,
+        change: impl FnOnce(&mut AgentConfig),
+    ) -> anyhow::Result<Self> {
         let model = ScriptedModel::start().await?;
         let world = MemoryWorld::new();
-        let broker = broker(case, &model, &world, "a").await?;
+        let broker = broker(case, &model, &world, "a", change).await?;
         Ok(Self { case, model, world, broker, folder: tempfile::tempdir()? })
     }
 
     /// Everything of the broker goes, and another comes.
     pub(crate) async fn reopen(&mut self) -> anyhow::Result<()> {
         self.broker.stop().await;
-        self.broker = broker(self.case, &self.model, &self.world, "b").await?;
+        self.broker = broker(self.case, &self.model, &self.world, "b", |_| {}).await?;
         Ok(())
     }
 
@@ -146,6 +154,7 @@ async fn broker(
     model: &ScriptedModel,
     world: &Arc<MemoryWorld>,
     node: &str,
+    change: impl FnOnce(&mut AgentConfig),
 ) -> anyhow::Result<Broker> {
     let store = Memory::open(world, NodeId(node.to_owned()));
     let store_name = format!("{}-{:p}", std::process::id(), Arc::as_ptr(world));
@@ -159,6 +168,7 @@ async fn broker(
     // Codex's commands run in a login shell, and this machine's profile is no part of the test.
     let home = model.codex_home().as_os_str().to_owned();
     config.agent.env.insert("HOME".into(), Some(home));
+    change(&mut config.agent);
     Ok(Broker::open(config).await?)
 }
 
