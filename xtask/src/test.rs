@@ -135,7 +135,9 @@ fn console(tally: &mut Tally) -> Result<(), Failure> {
         return Err(Failure::new("web/ has no package.json, so there is no console to build"));
     }
     run::shown(run::npm(&web).args(["run", "--silent", "check"]))?;
-    counted(tally, run::npm(&web).args(["run", "--silent", "test"]).env("NO_COLOR", "1"))?;
+    for tests in ["test", "test:stories", "test:planted"] {
+        counted(tally, run::npm(&web).args(["run", "--silent", tests]).env("NO_COLOR", "1"))?;
+    }
     run::shown(run::npm(&web).args(["run", "--silent", "build"]))
 }
 
