@@ -17,7 +17,7 @@ pub enum AskKind {
     Command,
     /// May I change these files?
     FileChange,
-    /// May I have these permissions?
+    /// May I have these permissions, or this session?
     Permissions,
     /// Which of these do you want?
     #[serde(rename = "user_input")]
@@ -141,6 +141,14 @@ pub enum Subject {
         /// Its arguments.
         params: Value,
     },
+    /// The session itself: a caller wants to have it. No agent asks this, and none is told.
+    Adoption {
+        /// Who would have it.
+        caller: String,
+        /// What the caller's program calls itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
+    },
 }
 
 impl Subject {
@@ -149,7 +157,7 @@ impl Subject {
         match self {
             Self::Command { .. } => AskKind::Command,
             Self::FileChange { .. } => AskKind::FileChange,
-            Self::Permissions { .. } => AskKind::Permissions,
+            Self::Permissions { .. } | Self::Adoption { .. } => AskKind::Permissions,
             Self::Question { .. } => AskKind::Question,
             Self::Form { .. } | Self::Url { .. } | Self::Tool { .. } => AskKind::Elicitation,
         }
@@ -382,6 +390,25 @@ impl Misfit {
 }
 
 impl Ask {
+    /// Whether an agent waits for it. What a caller asks has nothing to do with agent and turn.
+    pub fn is_of_agent(&self) -> bool {
+        self.adopter().is_none()
+    }
+
+    /// The caller that wants to have the session.
+    pub(crate) fn adopter(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Adoption { caller, client: _ } => Some(caller),
+            Subject::Command { .. }
+            | Subject::FileChange { .. }
+            | Subject::Permissions { .. }
+            | Subject::Question { .. }
+            | Subject::Form { .. }
+            | Subject::Url { .. }
+            | Subject::Tool { .. } => None,
+        }
+    }
+
     /// Whether its answer must not be seen by programs or be recorded.
     pub fn is_secret(&self) -> bool {
         match &self.subject {
@@ -391,7 +418,8 @@ impl Ask {
             | Subject::Permissions { .. }
             | Subject::Form { .. }
             | Subject::Url { .. }
-            | Subject::Tool { .. } => false,
+            | Subject::Tool { .. }
+            | Subject::Adoption { .. } => false,
         }
     }
 
@@ -427,7 +455,8 @@ impl Ask {
                 | Subject::Permissions { .. }
                 | Subject::Form { .. }
                 | Subject::Url { .. }
-                | Subject::Tool { .. },
+                | Subject::Tool { .. }
+                | Subject::Adoption { .. },
             ) => self.check_decision(
                 *decision,
                 execpolicy_amendment.as_deref(),

@@ -9,8 +9,8 @@ use crate::{
     Settled, Spec, SubAgent, TurnId,
 };
 
-/// The version of the log's format. It rises with each field that is added.
-pub const FORMAT: u32 = 1;
+/// The version of the log's format. It rises with each field that is added: 2 added `adopted`.
+pub const FORMAT: u32 = 2;
 
 /// A fact with its place and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -182,6 +182,13 @@ pub enum Event {
         /// What.
         title: String,
         /// Who said so.
+        by: Actor,
+    },
+    /// A person gave it to another caller.
+    Adopted {
+        /// Whose it is now.
+        caller: String,
+        /// Who allowed it.
         by: Actor,
     },
     /// It takes nothing any more.

@@ -33,8 +33,8 @@ pub use crate::{
     id::{AskId, AskRef, ParseIdError, Seq, SessionId, TurnId},
     policy::{Policy, Rule, RuleOutcome, Verdict},
     session::{
-        Closing, Effect, Intent, MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS, Moment, Opening, Refusal,
-        Session, Settlement, Step, Thread, WhenBusy,
+        Closing, Effect, Intent, MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS,
+        Moment, Opening, Refusal, Session, Settlement, Step, Thread, WhenBusy,
     },
     spec::{Answerers, ApprovalPolicy, Isolation, Overrides, Patience, Prompt, Sandbox, Spec},
     turn::{AgentError, EndedTurn, Outcome, Progress, Report, Turn},

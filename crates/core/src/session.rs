@@ -19,6 +19,8 @@ pub use self::intent::{Intent, Refusal, WhenBusy};
 
 /// Most asks that a session may have pending; more are refused at once.
 pub const MAX_PENDING_ASKS: usize = 256;
+/// Most callers that may ask for a session at the same time.
+pub const MAX_PENDING_ADOPTIONS: usize = 8;
 /// Most prompts that may wait for their turn.
 pub const MAX_QUEUED_PROMPTS: usize = 16;
 /// Most settlements that are remembered for those who answer late.
@@ -29,6 +31,9 @@ pub(crate) const MAX_REMEMBERED: usize = 1_024;
 pub struct Session {
     seq: Seq,
     opening: Option<Opening>,
+    /// Whose it is by a person's word.
+    #[serde(default)]
+    adopter: Option<Actor>,
     spec: Spec,
     thread: Option<Thread>,
     agent: Option<Facts>,
@@ -131,6 +136,11 @@ impl Session {
         self.opening.as_ref()
     }
 
+    /// Whose it is: who opened it, or who was given it last.
+    pub fn owner(&self) -> Option<&Actor> {
+        self.adopter.as_ref().or(self.opening.as_ref().map(|it| &it.by))
+    }
+
     /// What it is asked to be by now.
     pub fn spec(&self) -> &Spec {
         &self.spec
@@ -205,7 +215,10 @@ impl Session {
                 let waited_s = u64::try_from(waited).unwrap_or(0);
                 let how = Settled::Expired { waited_s };
                 step.record.push(Event::AskSettled { ask: ask.id, how });
-                step.then.push(Effect::Tell(ToAgent::Expire { key: ask.key.clone(), waited_s }));
+                if ask.is_of_agent() {
+                    let key = ask.key.clone();
+                    step.then.push(Effect::Tell(ToAgent::Expire { key, waited_s }));
+                }
             }
         }
         step

@@ -124,7 +124,7 @@ pub struct SessionView {
     /// The agent's thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// Who opened it.
+    /// Whose it is: who opened it, or the caller that a person gave it to.
     pub opened_by: Actor,
     /// The node that owns it, as far as the store knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,8 @@ impl Session {
         if self.closing().is_some() {
             return Status::Cancelled;
         }
-        if !self.asks().is_empty() {
+        // Who wants to have the session keeps nobody from working in it.
+        if self.asks().values().any(Ask::is_of_agent) {
             return Status::WaitingApproval;
         }
         if self.turn().is_some() {
@@ -253,7 +254,7 @@ impl Session {
             effort: or(facts.and_then(|it| it.effort.as_ref()), spec.effort.clone()),
             cwd: spec.cwd.clone(),
             thread_id: self.thread().map(|Thread { name, .. }| name.clone()),
-            opened_by: opening.by.clone(),
+            opened_by: self.owner().unwrap_or(&opening.by).clone(),
             node: None,
             dialect: facts.map(|it| it.dialect.clone()),
             agent_version: facts.and_then(|it| it.version.clone()),

@@ -37,7 +37,7 @@ fn every_kind_of_event_is_in_the_snapshot() {
     assert_eq!(seen.into_keys().collect::<Vec<_>>(), (1..=N_KINDS).collect::<Vec<_>>());
 }
 
-const N_KINDS: u32 = 20;
+const N_KINDS: u32 = 21;
 
 /// A new kind of event stops the build here: give it a number, and an example below.
 fn place(event: &Event) -> u32 {
@@ -61,6 +61,7 @@ fn place(event: &Event) -> u32 {
         Event::AttachFailed { .. } => 17,
         Event::Detached { .. } => 18,
         Event::Renamed { .. } => 19,
+        Event::Adopted { .. } => 20,
         Event::Closed { .. } => N_KINDS,
     }
 }
@@ -151,6 +152,7 @@ fn events() -> Vec<Event> {
         Event::AttachFailed { error: error() },
         Event::Detached { cause: "idle".to_owned() },
         Event::Renamed { title: "Fix it".to_owned(), by: human() },
+        Event::Adopted { caller: "mcp-2".to_owned(), by: human() },
         Event::Closed { reason: "done".to_owned(), by: caller() },
     ]);
     events
@@ -239,6 +241,7 @@ fn subjects() -> Vec<Subject> {
             tool: "read".to_owned(),
             params: json!({ "path": "/w/a" }),
         },
+        Subject::Adoption { caller: "mcp-2".to_owned(), client: Some("editor 1".to_owned()) },
     ]
 }
 

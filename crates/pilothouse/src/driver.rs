@@ -263,7 +263,9 @@ impl Driver {
         {
             *busy = WhenBusy::Refuse;
         }
-        let moment = Moment { now, human_present: false, policy: &self.shared.policy };
+        let raises = matches!(&intent, Intent::Adopt { .. });
+        let human_present = raises && self.shared.human_present().await;
+        let moment = Moment { now, human_present, policy: &self.shared.policy };
         let step = self.session.on_intent(&moment, intent, by)?;
         self.carry_out(step).await?;
         self.give_up_unwanted().await?;
@@ -495,6 +497,7 @@ fn log(id: SessionId, event: &Event) {
         | Event::Managed { .. }
         | Event::AttachFailed { .. }
         | Event::Renamed { .. }
+        | Event::Adopted { .. }
         | Event::Closed { .. } => tracing::debug!(session = %id, "on record"),
     }
 }

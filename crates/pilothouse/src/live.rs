@@ -83,7 +83,8 @@ impl Live {
             | Event::RequestRefused { .. }
             | Event::Managed { .. }
             | Event::AttachFailed { .. }
-            | Event::Renamed { .. } => {}
+            | Event::Renamed { .. }
+            | Event::Adopted { .. } => {}
         }
     }
 

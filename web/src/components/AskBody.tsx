@@ -1,6 +1,7 @@
 /** What exactly an ask is about, by its kind. */
 
 import { createSignal, For, Match, Show, Switch } from 'solid-js';
+import { adoptionOf } from '../lib/asks';
 import { hiddenIn } from '../lib/display';
 import type { Json, Subject } from '../lib/types';
 import { Changes } from './Diff';
@@ -35,6 +36,13 @@ export function AskBody(props: { subject: Subject }) {
           <Show when={it().message}>{(words) => <p><Visible text={words()} prose /></p>}</Show>
           <Parameters value={it().params} />
           <HiddenWarning texts={[it().tool, it().server, JSON.stringify(it().params)]} />
+        </div>
+      )}</Match>
+      <Match when={adoptionOf(props.subject)}>{(it) => (
+        <div class="space-y-1.5">
+          <p><strong class="code"><Visible text={it().client || 'A program without a name'} /></strong> asks, as caller <code class="code break-all"><Visible text={it().caller} /></code>. It chose that name itself.</p>
+          <p class="text-xs text-muted">If you accept, it sees and drives this session, and may answer what its agent asks, instead of the client that has it now.</p>
+          <HiddenWarning texts={[it().client, it().caller]} />
         </div>
       )}</Match>
     </Switch>

@@ -3,7 +3,19 @@
 import { plainly } from './display';
 import type { Actor, Answer, AskKind, AskView, Json, Offer, Settlement, Subject } from './types';
 
+/** A caller that wants to have the session: what Pilothouse asks itself, not its agent. */
+export interface Adoption {
+  type: 'adoption';
+  caller: string;
+  client?: string | null;
+}
+
+export function adoptionOf(subject: Subject | Adoption): Adoption | undefined {
+  return subject.type === 'adoption' ? subject : undefined;
+}
+
 export function heading(subject: Subject): string {
+  if (adoptionOf(subject)) return 'Let this client take the session over?';
   switch (subject.type) {
     case 'command':
       return subject.host ? 'Allow this connection?' : subject.writeStdin ? 'Send this input to a running terminal?' : 'Run this command?';
@@ -174,7 +186,7 @@ export function requestIdOf(sessionId: string, ask: number): string {
   return `req_${sessionId.replace(/^sess_/, '')}_${ask}`;
 }
 
-const KINDS: Record<string, AskKind> = { command: 'command', fileChange: 'fileChange', permissions: 'permissions', question: 'user_input' };
+const KINDS: Record<string, AskKind> = { command: 'command', fileChange: 'fileChange', permissions: 'permissions', adoption: 'permissions', question: 'user_input' };
 
 type Loose = Record<string, unknown>;
 

@@ -79,6 +79,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AttachFailed { error } => format!("AttachFailed {}", error.message),
         Event::Detached { cause } => format!("Detached {cause}"),
         Event::Renamed { title, .. } => format!("Renamed {title}"),
+        Event::Adopted { caller, .. } => format!("Adopted {caller}"),
         Event::Closed { reason, .. } => format!("Closed {reason}"),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::{Closing, MAX_QUEUED_PROMPTS, MAX_REMEMBERED, Opening, Session, Settlement, Thread};
-use crate::{Ask, EndedTurn, Event, Progress, Turn, item};
+use crate::{Actor, Ask, EndedTurn, Event, Progress, Turn, item};
 
 impl Session {
     pub(super) fn apply_event(&mut self, at: Timestamp, event: &Event) {
@@ -121,6 +121,9 @@ impl Session {
                 }
             }
             Event::Renamed { title, by: _ } => self.spec.title = Some(title.clone()),
+            Event::Adopted { caller, by: _ } => {
+                self.adopter = Some(Actor::Caller { id: caller.clone() });
+            }
             Event::Closed { reason, by } => {
                 self.closing = Some(Closing { at, reason: reason.clone(), by: by.clone() });
                 self.queue.clear();

@@ -1,11 +1,11 @@
 //! What an agent says, and what that leads to.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Effect, MAX_PENDING_ASKS, Moment, Session, Step};
 use crate::{
     Actor, AgentError, Ask, AskId, Event, Facts, FromAgent, Outcome, Progress, Prompt, Report,
-    Request, Settled, ToAgent, TurnId, Verdict,
+    Request, Settled, Subject, ToAgent, TurnId, Verdict,
 };
 
 impl Session {
@@ -79,7 +79,7 @@ impl Session {
 
     fn on_exited(&self, cause: &str) -> Step {
         let lost = Outcome::Lost { cause: cause.to_owned() };
-        let mut record: Vec<_> = self.settle_all(&Settled::Lost).collect();
+        let mut record: Vec<_> = self.lose_asks().collect();
         record.extend(self.end_turn_only(lost, Report::default()));
         if self.agent.is_some() || self.attaching {
             record.push(Event::Detached { cause: cause.to_owned() });
@@ -147,10 +147,14 @@ impl Session {
     }
 
     fn on_request(&self, moment: &Moment<'_>, request: Request) -> Step {
-        if self.asks.values().any(|it| it.key == request.key) {
+        if self.asks.values().any(|it| it.key == request.key && it.is_of_agent()) {
             return Step::default();
         }
         let Request { key, subject, offers, reason, item, params, agent } = request;
+        if let Subject::Adoption { .. } = &subject {
+            debug_assert!(false, "no agent asks for a session");
+            return Step::default();
+        }
         if self.asks.len() >= MAX_PENDING_ASKS {
             let method = format!("{:?}", subject.kind());
             let answer = format!("refused: {MAX_PENDING_ASKS} requests are pending already");
@@ -159,12 +163,6 @@ impl Session {
                 then: vec![Effect::Tell(ToAgent::Expire { key, waited_s: 0 })],
             };
         }
-        let now = moment.now;
-        let patience = self.spec.patience.limit_ms(moment.human_present);
-        let expires_at = patience.map(|ms| {
-            let wait = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
-            now.checked_add(wait).unwrap_or(jiff::Timestamp::MAX)
-        });
         let id = AskId(self.asked + 1);
         let digest = subject.digest();
         let turn = self.turn.as_ref().map(|it| it.id);
@@ -179,8 +177,8 @@ impl Session {
             digest,
             params,
             agent,
-            raised_at: now,
-            expires_at,
+            raised_at: moment.now,
+            expires_at: self.deadline(moment),
         };
         let verdict = moment.policy.verdict(&ask);
         let key = ask.key.clone();
@@ -201,10 +199,17 @@ impl Session {
         step
     }
 
+    /// When an ask that is raised now expires.
+    pub(super) fn deadline(&self, moment: &Moment<'_>) -> Option<Timestamp> {
+        let ms = self.spec.patience.limit_ms(moment.human_present)?;
+        let wait = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
+        Some(moment.now.checked_add(wait).unwrap_or(Timestamp::MAX))
+    }
+
     /// Codex says so after every answer, and after the turn is over too. Only an ask that is still
     /// pending is news.
     fn on_settles(&self, key: &str) -> Step {
-        let pending = self.asks.values().filter(|it| it.key == key);
+        let pending = self.asks.values().filter(|it| it.key == key && it.is_of_agent());
         let record =
             pending.map(|it| Event::AskSettled { ask: it.id, how: Settled::Withdrawn }).collect();
         Step { record, then: vec![] }
@@ -226,8 +231,9 @@ impl Session {
         items.chain([Event::TurnEnded { turn: turn.id, outcome, report }]).collect()
     }
 
-    fn settle_all(&self, how: &Settled) -> impl Iterator<Item = Event> {
-        self.asks.keys().map(|&ask| Event::AskSettled { ask, how: how.clone() })
+    fn lose_asks(&self) -> impl Iterator<Item = Event> {
+        let asks = self.asks.values().filter(|it| it.is_of_agent());
+        asks.map(|it| Event::AskSettled { ask: it.id, how: Settled::Lost })
     }
 
     /// Settles those that `done` does not settle already.

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, MAX_QUEUED_PROMPTS, Moment, Session, Settlement, Step};
+use super::{Effect, MAX_PENDING_ADOPTIONS, MAX_QUEUED_PROMPTS, Moment, Session, Settlement, Step};
 use crate::{
-    Actor, Answer, Answerers, Ask, AskId, Event, Management, Origin, Outcome, Progress, Prompt,
-    Report, Settled, Spec, ToAgent, TurnId, event,
+    Actor, Answer, Answerers, Ask, AskId, Decision, Event, Management, Offer, Origin, Outcome,
+    Progress, Prompt, Reach, Report, Settled, Spec, Subject, ToAgent, TurnId, event,
 };
 
 /// What becomes of a prompt while a turn is under way.
@@ -59,6 +59,11 @@ pub enum Intent {
     Rename {
         /// What.
         title: String,
+    },
+    /// Ask a person to give it to the caller that says so.
+    Adopt {
+        /// What the caller's program calls itself.
+        client: Option<String>,
     },
     /// End it for good.
     Close {
@@ -153,7 +158,8 @@ impl Session {
                 Intent::Prompt { .. }
                 | Intent::Interrupt
                 | Intent::Manage { .. }
-                | Intent::Rename { .. } => Err(Refusal::Closed { reason: closing.reason.clone() }),
+                | Intent::Rename { .. }
+                | Intent::Adopt { .. } => Err(Refusal::Closed { reason: closing.reason.clone() }),
             };
         }
         match intent {
@@ -168,6 +174,7 @@ impl Session {
             Intent::Rename { title } => {
                 Ok(Step { record: vec![Event::Renamed { title, by: by.clone() }], then: vec![] })
             }
+            Intent::Adopt { client } => self.on_adopt(moment, client, by),
             Intent::Close { reason } => Ok(self.on_close(reason, by)),
         }
     }
@@ -284,10 +291,62 @@ impl Session {
             note,
             bound: digest.is_some(),
         };
-        Ok(Step {
-            record: vec![Event::AskSettled { ask: id, how }],
-            then: vec![Effect::Tell(ToAgent::Answer { key: ask.key.clone(), answer, reason })],
-        })
+        let mut step = Step { record: vec![Event::AskSettled { ask: id, how }], then: vec![] };
+        match ask.adopter() {
+            Some(caller) if answer == Answer::plain(Decision::Accept) => {
+                let caller = caller.to_owned();
+                step.record.push(Event::Adopted { caller, by: by.clone() });
+            }
+            Some(_) => {}
+            None => {
+                let key = ask.key.clone();
+                step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason }));
+            }
+        }
+        Ok(step)
+    }
+
+    /// The ask is nobody's but the caller's: turn and agent may come and go while it waits. No rule
+    /// is asked, because whose a session is decides who may answer in it.
+    fn on_adopt(
+        &self,
+        moment: &Moment<'_>,
+        client: Option<String>,
+        by: &Actor,
+    ) -> Result<Step, Refusal> {
+        let misfit = |problem| Refusal::Misfit { field: "adopt".to_owned(), problem };
+        let Actor::Caller { id: caller } = by else {
+            let problem = "only a caller asks for a session; a person may use any";
+            return Err(misfit(problem.to_owned()));
+        };
+        let mut adopters = self.asks.values().filter_map(Ask::adopter);
+        if self.owner() == Some(by) || adopters.any(|it| it == caller) {
+            return Ok(Step::default());
+        }
+        if self.asks.values().filter(|it| !it.is_of_agent()).count() >= MAX_PENDING_ADOPTIONS {
+            let problem = format!("{MAX_PENDING_ADOPTIONS} callers ask for the session already");
+            return Err(misfit(problem));
+        }
+        let id = AskId(self.asked + 1);
+        let subject = Subject::Adoption { caller: caller.clone(), client };
+        let ask = Ask {
+            id,
+            key: format!("adopt-{}", id.0),
+            turn: None,
+            item: None,
+            digest: subject.digest(),
+            subject,
+            offers: vec![
+                Offer::plain(Decision::Accept, Reach::Always),
+                Offer::plain(Decision::Decline, Reach::Once),
+            ],
+            reason: None,
+            params: serde_json::Value::Null,
+            agent: None,
+            raised_at: moment.now,
+            expires_at: self.deadline(moment),
+        };
+        Ok(Step { record: vec![Event::AskRaised { ask: Box::new(ask) }], then: vec![] })
     }
 
     fn not_pending(&self, ask: AskId) -> Refusal {
@@ -302,12 +361,16 @@ impl Session {
     fn may_answer(&self, ask: &Ask, by: &Actor) -> Result<(), Refusal> {
         match by {
             Actor::Human { .. } => Ok(()),
+            // Or it would give itself what it asks for.
+            Actor::Caller { .. } | Actor::Policy { .. } if !ask.is_of_agent() => {
+                Err(Refusal::HumanOnly)
+            }
             Actor::Policy { .. } if !ask.is_secret() => Ok(()),
             Actor::Caller { .. } => {
                 if self.spec.answerers == Answerers::Human || ask.is_secret() {
                     return Err(Refusal::HumanOnly);
                 }
-                let owner = self.opening.as_ref().map(|it| &it.by);
+                let owner = self.owner();
                 let is_owner = owner == Some(by);
                 // A caller has a new name after each restart of its host. What it prompts of an
                 // older caller's session is its own work too; a person's session never is.

@@ -138,6 +138,7 @@ pub(crate) fn intent() -> impl Strategy<Value = Intent> {
         2 => management().prop_map(|what| Intent::Manage { what }),
         1 => Just(Intent::Release),
         1 => ".{0,4}".prop_map(|title| Intent::Rename { title }),
+        2 => option::of("[a-z]{1,3}").prop_map(|client| Intent::Adopt { client }),
         1 => ".{0,4}".prop_map(|reason| Intent::Close { reason }),
     ]
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pilothouse_core::{
-    Actor, Answer, Ask, AskId, Effect, Event, Outcome, Progress, Prompt, Session, Settled, Status,
-    Step, ToAgent, TurnId,
+    Actor, Answer, Ask, AskId, Decision, Effect, Event, Outcome, Progress, Prompt, Session,
+    Settled, Status, Step, Subject, ToAgent, TurnId,
 };
 
 use crate::happening::SECRET;
@@ -28,6 +28,7 @@ pub(crate) struct Ledger {
     attaching: bool,
     attach_failed: bool,
     last: Option<Outcome>,
+    owner: Option<Actor>,
     closed: bool,
 }
 
@@ -45,6 +46,7 @@ impl Ledger {
             self.enter_effect(effect, step, &asks);
         }
         every_settlement_is_told(step, &asks);
+        every_owner_was_let_in(step, &asks);
         self.compare(after);
     }
 
@@ -62,7 +64,10 @@ impl Ledger {
             assert!(matches!(event, Event::Detached { .. }), "recorded after the end: {event:?}");
         }
         match event {
-            Event::Opened { .. } => assert_eq!(self.turns, 0),
+            Event::Opened { by, .. } => {
+                assert_eq!(self.turns, 0);
+                self.owner = Some(by.clone());
+            }
             Event::Attached { .. } => {
                 assert!(self.attaching && !self.attached, "nobody brought this agent");
                 (self.attaching, self.attached, self.attach_failed) = (false, true, false);
@@ -73,7 +78,8 @@ impl Ledger {
                 (self.attaching, self.attach_failed) = (false, true);
             }
             Event::Detached { .. } => {
-                assert!(self.pending.is_empty(), "an ask outlives its agent");
+                let of_agent = self.pending.values().find(|it| it.is_of_agent());
+                assert_eq!(of_agent, None, "an ask outlives its agent");
                 assert_eq!(self.turn, None, "a turn outlives its agent");
                 (self.attaching, self.attached) = (false, false);
             }
@@ -116,9 +122,13 @@ impl Ledger {
             }
             Event::ItemAbandoned { item } => assert!(self.open_items.remove(item)),
             Event::AskRaised { ask } => {
-                assert!(self.attached, "nobody is there to ask");
                 assert_eq!(ask.id.0, self.raised + 1, "ask numbers rise by one");
-                assert_eq!(ask.turn, self.turn);
+                if ask.is_of_agent() {
+                    assert!(self.attached, "nobody is there to ask");
+                    assert_eq!(ask.turn, self.turn);
+                } else {
+                    assert_eq!((ask.turn, &ask.item, &ask.agent), (None, &None, &None));
+                }
                 assert!(self.pending.values().all(|it| it.key != ask.key), "asked twice");
                 self.raised = ask.id.0;
                 self.pending.insert(ask.id, Ask::clone(ask));
@@ -136,6 +146,10 @@ impl Ledger {
                 self.turn = None;
                 self.ended_name = self.turn_name.take();
                 self.last = Some(outcome.clone());
+            }
+            Event::Adopted { caller, by } => {
+                assert!(matches!(by, Actor::Human { .. }), "{by:?} gave a session away");
+                self.owner = Some(Actor::Caller { id: caller.clone() });
             }
             Event::Closed { .. } => {
                 assert!(self.pending.is_empty() && self.turn.is_none());
@@ -200,6 +214,7 @@ impl Ledger {
 
     fn compare(&self, session: &Session) {
         assert_eq!(session.status(), self.status());
+        assert_eq!(session.owner(), self.owner.as_ref());
         assert_eq!(session.turns(), self.turns);
         assert_eq!(session.turn().map(|it| it.id), self.turn);
         assert_eq!(session.agent().is_some(), self.attached);
@@ -231,7 +246,7 @@ impl Ledger {
     fn status(&self) -> Status {
         if self.closed {
             Status::Cancelled
-        } else if !self.pending.is_empty() {
+        } else if self.pending.values().any(Ask::is_of_agent) {
             Status::WaitingApproval
         } else if self.turn.is_some() {
             Status::Running
@@ -270,11 +285,31 @@ fn every_settlement_is_told(step: &Step, asks: &BTreeMap<AskId, Ask>) {
             Effect::Tell(_) | Effect::Attach(_) | Effect::Detach => false,
         });
         let expected = match how {
+            Settled::Answered { .. } | Settled::Expired { .. } if !asks[ask].is_of_agent() => 0,
             Settled::Answered { .. } | Settled::Expired { .. } => 1,
             Settled::Withdrawn | Settled::Lost => 0,
         };
         assert_eq!(told.count(), expected, "{event:?} in {step:?}");
     }
+}
+
+/// A session has another owner if a person said yes to just that, and then always.
+fn every_owner_was_let_in(step: &Step, asks: &BTreeMap<AskId, Ask>) {
+    let accept = Answer::plain(Decision::Accept);
+    let let_in = step.record.iter().filter_map(|it| match it {
+        Event::AskSettled { ask, how: Settled::Answered { answer, .. } } if *answer == accept => {
+            match &asks[ask].subject {
+                Subject::Adoption { caller, client: _ } => Some(caller),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    let adopted = step.record.iter().filter_map(|it| match it {
+        Event::Adopted { caller, by: _ } => Some(caller),
+        _ => None,
+    });
+    assert!(let_in.eq(adopted), "{step:?}");
 }
 
 fn no_secret_leaves(ask: &Ask, how: &Settled) {

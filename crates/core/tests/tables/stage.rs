@@ -274,6 +274,7 @@ fn event_line(event: &Event) -> String {
         Event::AttachFailed { error } => format!("attach failed: {}", error.message),
         Event::Detached { cause } => format!("detached: {cause}"),
         Event::Renamed { title, .. } => format!("renamed: {title}"),
+        Event::Adopted { caller, .. } => format!("adopted by {caller}"),
         Event::Closed { reason, .. } => format!("closed: {reason}"),
     }
 }

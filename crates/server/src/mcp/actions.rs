@@ -140,6 +140,7 @@ pub(crate) fn line(ask: &AskView) -> String {
         Subject::Tool { server, tool, message, params: _ } => {
             format!("call {tool} of {server}: {message}")
         }
+        Subject::Adoption { caller, .. } => format!("give this session to caller {caller}"),
     };
     let mut decisions: Vec<_> = ask.offers.iter().map(|it| decision_name(it.decision)).collect();
     decisions.dedup();

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use pilothouse::Broker;
 use pilothouse_core::{
-    AgentError, AskView, Envelope, Event, Outcome, Seq, SessionId, SessionView, Status, TurnId,
-    TurnStatus, TurnView,
+    AgentError, AskView, Envelope, Event, Outcome, Seq, SessionId, SessionView, Status, Subject,
+    TurnId, TurnStatus, TurnView,
 };
 use pilothouse_store::{AskFilter, MAX_PAGE};
 use serde_json::{Map, Value, json};
@@ -236,6 +236,8 @@ impl Call<'_> {
         if query.actions && view.pending_request_count > 0 {
             let filter = AskFilter { session: Some(id), opened_by: None, pending: true };
             asks = broker.asks(filter, MAX_ASKS, None).await?.rows;
+            // Whose the session is, a person says elsewhere: to no caller is it a thing to do.
+            asks.retain(|it| !matches!(it.subject, Subject::Adoption { .. }));
             // The oldest first: it has waited longest.
             asks.reverse();
         }

@@ -88,6 +88,7 @@ fn whole(event: &Event) -> Map<String, Value> {
         | Event::AttachFailed { .. }
         | Event::Detached { .. }
         | Event::Renamed { .. }
+        | Event::Adopted { .. }
         | Event::Closed { .. } => return Map::new(),
     };
     fields(res)
@@ -167,6 +168,9 @@ fn told(session: SessionId, event: &Event, mode: Mode) -> (&'static str, Map<Str
         }
         Event::Renamed { title, by: _ } => {
             ("progress", json!({ "method": "session/renamed", "title": title }))
+        }
+        Event::Adopted { caller, by } => {
+            ("progress", json!({ "method": "session/adopted", "caller": caller, "by": who(by) }))
         }
         Event::Closed { reason, by } => (
             "progress",

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use pilothouse::Error;
-use pilothouse_core::{Intent, Management, SessionId, SessionView, Status};
-use pilothouse_store::{SessionFilter, StoreError};
+use pilothouse_core::{
+    Actor, AskView, Intent, Management, SessionId, SessionView, Status, Subject,
+};
+use pilothouse_store::{AskFilter, SessionFilter, StoreError};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -29,8 +31,15 @@ pub(crate) const ACTIONS: &[&str] = &[
     "compact",
     "review",
     "models",
+    "adopt",
 ];
 
+/// Asking for a session that another caller has.
+const ADOPT: &str = "adopt";
+/// Longest name of a client that is shown to who is asked, in letters.
+const MAX_CLIENT: usize = 80;
+/// Asks of a session that are looked through.
+const MAX_ASKS: usize = 512;
 /// Sessions in a page, and at most.
 const PAGE: u64 = 50;
 const MAX_PAGE: u64 = 100;
@@ -50,9 +59,19 @@ const MASK: &str = "[masked]";
 impl Call<'_> {
     pub(crate) async fn manage(&self, mut arguments: Arguments) -> Result<Reply, Problem> {
         let words: Vec<_> = ACTIONS.iter().map(|it| (*it, *it)).collect();
-        let action = arguments.required_choice("action", &words)?;
-        let session = match action {
-            "list" | "models" => {
+        let adopted = arguments.text("adopt")?;
+        let action = match &adopted {
+            // Naming the session says what is wanted.
+            Some(_) => arguments.choice("action", &words)?.unwrap_or(ADOPT),
+            None => arguments.required_choice("action", &words)?,
+        };
+        let session = match (action, adopted) {
+            (ADOPT, Some(adopted)) => {
+                arguments.any("sessionId");
+                Some(named(&adopted)?)
+            }
+            (_, Some(_)) => return arguments.missing("adopt", "goes with action adopt only"),
+            ("list" | "models", None) => {
                 arguments.any("sessionId");
                 None
             }
@@ -71,6 +90,7 @@ impl Call<'_> {
             (_, None) => return arguments.missing("sessionId", "is required"),
             ("get", Some(id)) => self.get(id, sensitive).await?,
             ("cancel", Some(id)) => self.cancel(id).await?,
+            (ADOPT, Some(id)) => self.adopt(id).await?,
             ("interrupt", Some(id)) => self.interrupt(id).await?,
             ("fork", Some(id)) => self.fork(id).await?,
             ("rename", Some(id)) => {
@@ -198,6 +218,55 @@ impl Call<'_> {
         Ok(done(message))
     }
 
+    /// Asks a person for a session, and again what they said.
+    async fn adopt(&self, id: SessionId) -> Result<Reply, Problem> {
+        let broker = self.broker().await?;
+        let caller = &self.server.caller;
+        if broker.session(id).await?.opened_by != *caller {
+            let client = self.client().map(|it| it.chars().take(MAX_CLIENT).collect());
+            broker.act(id, Intent::Adopt { client }, caller).await?;
+        }
+        if broker.session(id).await?.opened_by == *caller {
+            let mut reply = done(format!("Session {id} is yours; go on with codex_reply."));
+            reply.fields.insert("status".to_owned(), "adopted".into());
+            return Ok(reply);
+        }
+        let filter = AskFilter { session: Some(id), opened_by: None, pending: true };
+        let asks = broker.asks(filter, MAX_ASKS, None).await?.rows;
+        let is_ours = |it: &&AskView| match (&it.subject, caller) {
+            (Subject::Adoption { caller, client: _ }, Actor::Caller { id }) => caller == id,
+            _ => false,
+        };
+        let Some(ask) = asks.iter().find(is_ours) else {
+            let message = format!("nobody gave session {id} away; ask again if it is still wanted");
+            return Err(Problem::new(Code::HumanOnly, message));
+        };
+        let console = self.console(broker).await;
+        let place = console.as_deref().unwrap_or("a terminal with `pilothouse inbox`");
+        let message = format!(
+            "{}: a person must give session {id} to you, at {place}. Call this again to see what \
+             they said.",
+            ask.request_id
+        );
+        let mut fields = Map::new();
+        fields.insert("success".to_owned(), false.into());
+        fields.insert("status".to_owned(), "pending".into());
+        fields.insert("requestId".to_owned(), ask.request_id.to_string().into());
+        fields.insert("message".to_owned(), message.as_str().into());
+        for (name, value) in [("expiresAt", ask.expires_at.map(time)), ("console", console)] {
+            if let Some(value) = value {
+                fields.insert(name.to_owned(), value.into());
+            }
+        }
+        Ok(Reply { fields, text: message })
+    }
+
+    /// What the client's program calls itself.
+    fn client(&self) -> Option<String> {
+        let client = self.context.client_info()?;
+        Some(format!("{} {}", client.name, client.version))
+    }
+
     async fn fork(&self, id: SessionId) -> Result<Reply, Problem> {
         let failed = |error: Error| Problem::from(error).or_code(Code::ThreadForkResumeFailed);
         let broker = self.broker().await?;
@@ -231,6 +300,14 @@ impl Call<'_> {
         fields.insert("models".to_owned(), models.into());
         Ok(Reply { fields, text })
     }
+}
+
+fn named(text: &str) -> Result<SessionId, Problem> {
+    text.parse().map_err(|_| {
+        let text: String = text.chars().take(80).collect();
+        Problem::new(Code::SessionNotFound, format!("there is no session {text:?}"))
+            .hint("List the sessions with codex_session and scope all.")
+    })
 }
 
 fn done(message: String) -> Reply {

@@ -64,10 +64,11 @@ pub(crate) fn all() -> Vec<Tool> {
         ),
         tool(
             "codex_session",
-            "List and manage sessions. list and get only read.",
+            "Manage sessions; list and get only read.",
             &json!({
                 "action": choice(super::session::ACTIONS),
                 "sessionId": text(),
+                "adopt": text(),
                 "includeSensitive": flag(),
                 "scope": choice(&["own", "all"]),
                 "limit": count(),
@@ -84,7 +85,7 @@ pub(crate) fn all() -> Vec<Tool> {
         ),
         tool(
             "codex_check",
-            "Poll a session, answer its requests, page an item's text. poll only reads.",
+            "Poll a session, answer its requests, page an item; poll only reads.",
             &json!({
                 "action": choice(super::check::ACTIONS),
                 "sessionId": text(),
@@ -189,7 +190,7 @@ fn choice(words: &[&str]) -> Value {
 fn wait() -> Value {
     json!({
         "type": ["boolean", "integer"],
-        "description": "till the turn ends or asks; ms",
+        "description": "till turn ends or asks; ms",
     })
 }
 

@@ -1,6 +1,7 @@
 //! The program as MCP clients meet it: over its standard input and output.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod adopting;
 mod arrives;
 mod bad_input;
 mod client;

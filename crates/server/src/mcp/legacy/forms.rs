@@ -71,7 +71,7 @@ pub(super) fn form(ask: &AskView, thread: &str, turn: Option<&str>, call: &str) 
             let each: Vec<_> = questions.iter().map(|it| it.question.as_str()).collect();
             each.join("\n")
         }
-        Subject::Url { .. } => return None,
+        Subject::Url { .. } | Subject::Adoption { .. } => return None,
     };
     params["message"] = message.into();
     Some(params)

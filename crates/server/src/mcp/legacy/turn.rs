@@ -10,7 +10,8 @@ use std::{
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use pilothouse::{Broker, Error, Said};
 use pilothouse_core::{
-    Actor, AskId, AskView, Intent, Seq, SessionId, SessionView, TurnId, TurnStatus, TurnView,
+    Actor, AskId, AskView, Intent, Seq, SessionId, SessionView, Subject, TurnId, TurnStatus,
+    TurnView,
 };
 use pilothouse_store::{AskFilter, MAX_PAGE};
 use rmcp::{
@@ -143,6 +144,8 @@ impl Waiting<'_, '_> {
             let filter =
                 AskFilter { session: Some(view.session_id), opened_by: None, pending: true };
             pending = self.broker.asks(filter, MAX_ASKS, None).await?.rows;
+            // Whose the session is can't be for its own client to say.
+            pending.retain(|it| !matches!(it.subject, Subject::Adoption { .. }));
         }
         let settled: Vec<_> = self
             .told

@@ -280,6 +280,12 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
             ("codex_session.action=fork", "what_is_being_said_is_shown_and_sessions_are_managed"),
             ("codex_session.action=rename", "what_is_being_said_is_shown_and_sessions_are_managed"),
             ("codex_session.action=models", "what_is_being_said_is_shown_and_sessions_are_managed"),
+            ("codex_session.adopt", "a_session_is_adopted_when_a_person_allows_it"),
+            ("codex_session.action=adopt", "a_session_is_adopted_when_a_person_allows_it"),
+            (
+                "an adoption that a person declines or that has no right arguments",
+                "a_session_that_nobody_gives_away_stays_where_it_is",
+            ),
             ("codex_session.action=list", "a_list_is_told_in_pages"),
             ("codex_session.action=clean_background_terminals", "what_is_managed_reaches_codex"),
             ("codex_session.action=archive", "what_is_managed_reaches_codex"),
@@ -563,8 +569,4 @@ pub(super) const OPEN: &[Row] = &[
     ),
     ("WRITE_QUEUE_DROPPED", "the driver does not raise it yet over MCP"),
     ("EXEC_NOT_SUPPORTED", "comes with the exec dialect"),
-    (
-        "adopting a session of another caller",
-        "needs an ask that belongs to no agent, and an owner that can change",
-    ),
 ];
