@@ -9,5 +9,6 @@ export default {
   framework: 'storybook-solidjs-vite',
   stories: planted ? ['../planted/*.stories.tsx'] : ['../src/stories/*.mdx', '../src/**/*.stories.tsx'],
   addons: ['@storybook/addon-docs', '@storybook/addon-a11y', '@storybook/addon-vitest'],
+  features: { sidebarOnboardingChecklist: false },
   core: { disableTelemetry: true, disableWhatsNewNotifications: true, enableCrashReports: false },
 } satisfies StorybookConfig;

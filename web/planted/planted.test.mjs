@@ -34,6 +34,6 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 test('a story without a fault passes', () => assert.equal(failures.get('Sound'), undefined));
 test('too little contrast fails', () => assert.match(failures.get('Contrast') ?? '', /color-contrast/));
-test('an input without a label fails', () => assert.match(failures.get('Label') ?? '', /form elements must have labels|\blabel\b/i));
+test('an input without a label fails', () => assert.match(failures.get('Label') ?? '', /Form elements must have labels/));
 test('docs that tell another type than the component has fail', () => assert.match(failures.get('Docs') ?? '', /count: the docs show string, recorded is number/));
 test('a type that changed since it was recorded fails', () => assert.match(failures.get('Type') ?? '', /count: the docs show string, recorded is number/));
