@@ -25,8 +25,10 @@ pub(crate) struct Client {
 }
 
 /// What was acknowledged in one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Told {
+    /// How many requests are still to be answered; the next one is left waiting.
+    pub(crate) answers: u64,
     pub(crate) session: Option<String>,
     pub(crate) cursor: u64,
     pub(crate) events: Vec<Value>,
@@ -36,6 +38,21 @@ pub(crate) struct Told {
     pub(crate) taken: Vec<String>,
     /// The session came to rest.
     pub(crate) rested: bool,
+}
+
+impl Told {
+    /// Nothing yet, and so many answers to give.
+    pub(crate) fn new(answers: u64) -> Self {
+        Self {
+            answers,
+            session: None,
+            cursor: 0,
+            events: vec![],
+            answered: BTreeSet::new(),
+            taken: vec![],
+            rested: false,
+        }
+    }
 }
 
 impl Client {
@@ -88,7 +105,7 @@ impl Client {
         self.stdin.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
-    /// Says yes to whatever is asked until the session rests; keeps what it is told.
+    /// Says yes to what is asked until the session rests or no answer is left; keeps what it is told.
     pub(crate) async fn follow(&mut self, told: &mut Told) {
         let session = told.session.clone().unwrap();
         told.rested = false;
@@ -100,7 +117,11 @@ impl Client {
             told.cursor = result["nextCursor"].as_u64().unwrap();
             for action in result["actions"].as_array().into_iter().flatten() {
                 let request = action["requestId"].as_str().unwrap().to_owned();
+                if told.answers == 0 && !told.answered.contains(&request) {
+                    return;
+                }
                 if told.answered.insert(request.clone()) {
+                    told.answers -= 1;
                     let yes = json!({"action": "respond_permission", "sessionId": session,
                         "requestId": request, "decision": "accept"});
                     let answer = self.call("codex_check", yes).await;

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) async fn once(mut chance: Chance) -> &'static str {
     let moment = Moment::draw(&mut chance);
     let stage = Stage::new().await;
-    let mut told = Told::default();
+    let mut told = Told::new(chance.below(4));
     let mut client = stage.program();
     client.greet().await;
     let first = json!([[{"msg": "the word is quince", "phase": "final_answer"}]]);
@@ -39,10 +39,15 @@ pub(crate) async fn once(mut chance: Chance) -> &'static str {
                 playing.await;
                 killed
             }
-            // It was over before the moment came.
-            () = &mut playing => kill_codex(pilothouse),
+            // It rests, or waits for an answer, before the moment came.
+            () = &mut playing => {
+                moment.pause().await;
+                kill_codex(pilothouse)
+            }
         }
     };
+    told.answers = u64::MAX;
+    client.follow(&mut told).await;
     all_gone(&killed, None).await;
 
     let prompt = "again\nSCRIPT:[[{\"msg\": \"back\", \"phase\": \"final_answer\"}]]";

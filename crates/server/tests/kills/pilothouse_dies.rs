@@ -2,7 +2,7 @@
 
 use pilothouse_core::{AskRef, Outcome, Settled};
 use pilothouse_testkit::Chance;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     checks::Log,
@@ -15,12 +15,13 @@ pub(crate) async fn once(mut chance: Chance) -> String {
     let moment = Moment::draw(&mut chance);
     let (look_first, hurry) = (chance.once_in(2), chance.once_in(2));
     let stage = Stage::new().await;
-    let mut told = Told::default();
+    let mut told = Told::new(chance.below(4));
     let mut client = stage.program();
     let said = client.watch();
     let playing = async {
         client.greet().await;
         stage.begin(&mut client, &mut told, &script()).await;
+        moment.pause().await;
     };
     tokio::select! {
         biased;
@@ -64,7 +65,9 @@ pub(crate) async fn once(mut chance: Chance) -> String {
         assert_eq!(outcomes[0], &Outcome::Completed);
         assert_eq!((stage.n_runs(), stage.is_patched()), (1, true));
     }
-    if came_to == "usable" && log.began(1) {
+    // What Codex had not written down when it died is not remembered by Codex either, but once it
+    // had asked something it had written down why.
+    if came_to == "usable" && log.asks().count() > 0 {
         assert!(log.threads().windows(2).all(|it| it[0] == it[1]), "{:?}", log.threads());
         let memory = stage.model.requests().pop().unwrap().input_text();
         assert!(memory.contains("*** Add File: patched"), "it forgot the prompt: {memory}");
@@ -89,7 +92,7 @@ async fn go_on(client: &mut Client, told: &Told) -> (Option<String>, &'static st
     let session = Some(session.to_owned());
     if replied["isError"] == true {
         let code = &found["error"]["code"];
-        assert!(code.is_string() && *code != Value::from("INTERNAL"), "{replied}");
+        assert!(code.is_string() && *code != *"INTERNAL", "{replied}");
         return (session, "refused and says why");
     }
     assert_eq!(found["result"]["output"], "back", "{replied}");

@@ -12,7 +12,7 @@ use tokio::{process::Command, sync::watch};
 use crate::client::{Client, Told};
 
 /// Lines that the program says in the scenario, about; the moment is after one of them.
-const LINES: u64 = 14;
+const LINES: u64 = 22;
 /// The longest time after that line, as a power of two in microseconds.
 const MAX_DELAY_LOG2: u64 = 19;
 /// How long whatever was running may take to be gone.
@@ -98,6 +98,11 @@ impl Moment {
         if said.wait_for(|it| *it >= before + self.lines).await.is_err() {
             std::future::pending::<()>().await;
         }
+        self.pause().await;
+    }
+
+    /// The time after the line.
+    pub(crate) async fn pause(&self) {
         let begin = Instant::now();
         // A timer would round to milliseconds, and this is about moments between them.
         while begin.elapsed() < self.delay {
