@@ -1,7 +1,7 @@
 import { expect, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
 import { DIFF, HOSTILE, SUBJECTS } from '../stories/data';
-import { ran } from '../stories/hostile';
+import { BIDI, INVISIBLE, ran } from '../stories/hostile';
 import type { Subject } from '../lib/types';
 import { AskBody } from './AskBody';
 
@@ -22,6 +22,15 @@ export const Form: Story = { args: { subject: SUBJECTS.form } };
 export const Tool: Story = { args: { subject: SUBJECTS.tool } };
 export const ToolWithoutArguments: Story = { args: { subject: { ...SUBJECTS.tool, params: {} } } };
 export const ToolWithOddArguments: Story = { args: { subject: { ...SUBJECTS.tool, params: ['not', 'an', 'object'] } } };
+
+/** Another client wants the session. The name is one that it gave itself. */
+export const Adoption: Story = {
+  args: { subject: { type: 'adoption', caller: `caller_${INVISIBLE}`, client: BIDI } as unknown as Subject },
+  play: async ({ canvasElement }) => {
+    await expect(within(canvasElement).getByText(/It chose that name itself/)).toBeVisible();
+    await expect(within(canvasElement).getByTestId('hidden-warning')).toBeVisible();
+  },
+};
 
 /** A page is opened only by a click, in a window that knows nothing of this one. */
 export const Url: Story = {
