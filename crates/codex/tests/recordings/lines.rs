@@ -159,6 +159,7 @@ fn subject(subject: &Subject) -> String {
                 grant_root.as_ref().map(|it| format!(" root={it}")).unwrap_or_default()
             )
         }
+        Subject::Adoption { caller, .. } => format!("adoption by {caller}"),
         Subject::Permissions { permissions, .. } => format!("permissions {permissions}"),
         Subject::Question { questions } => {
             let ids: Vec<_> = questions.iter().map(|it| format!("{}?", it.id)).collect();
