@@ -289,6 +289,22 @@ fn a_thread_that_codex_closes_takes_its_turn_along() {
 }
 
 #[test]
+fn a_program_that_speaks_no_protocol_is_not_understood() {
+    let mut peer = peer();
+    peer.hello(NOW);
+    peer.attach(NOW, A, &Attach::Start, &spec());
+    assert_eq!(peer.receive(NOW, "Welcome to something else!"), []);
+    let outputs = peer.exited("exit status: 0");
+    let [Output::Said(A, FromAgent::NotReady { error }), Output::Said(A, FromAgent::Exited { .. })] =
+        outputs.as_slice()
+    else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!(error.detail["code"], "PROTOCOL_PARSE_ERROR");
+    assert!(error.message.contains("exit status: 0"), "{error:?}");
+}
+
+#[test]
 fn a_sub_agent_is_known_by_the_turn_that_it_serves() {
     let mut peer = with_turn();
     // What it says before its turn is known waits for it.

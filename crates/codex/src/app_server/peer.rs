@@ -236,11 +236,17 @@ impl Peer {
 
     /// The process is gone, and with it all that was asked and answered.
     pub fn exited(&mut self, cause: &str) -> Vec<Output> {
+        // It may not be the Codex that it is taken for.
+        let garbled = self.phase == Phase::New && self.n_malformed > 0;
         let mut outputs = self.end(cause, false);
         self.asks.clear();
         self.threads.clear();
-        let gone = |tag| Output::Said(tag, FromAgent::Exited { cause: cause.to_owned() });
-        outputs.extend(std::mem::take(&mut self.seats).into_keys().map(gone));
+        for tag in std::mem::take(&mut self.seats).into_keys() {
+            if garbled {
+                outputs.push(Output::Said(tag, FromAgent::NotReady { error: unclear(cause) }));
+            }
+            outputs.push(Output::Said(tag, FromAgent::Exited { cause: cause.to_owned() }));
+        }
         outputs
     }
 
@@ -334,6 +340,15 @@ impl Peer {
     pub(super) fn pump(&mut self, now: Timestamp) -> Vec<Output> {
         self.requests.pump(now).into_iter().map(Output::Line).collect()
     }
+}
+
+fn unclear(cause: &str) -> AgentError {
+    let message = format!(
+        "Pilothouse could not understand Codex, which ended before it had said a word of its \
+         protocol; install a version that is supported, and see that nothing else writes to its \
+         stdout ({cause})"
+    );
+    AgentError { message, detail: json!({ "code": "PROTOCOL_PARSE_ERROR" }) }
 }
 
 pub(super) fn not_ready(tag: Tag, message: &str) -> Output {

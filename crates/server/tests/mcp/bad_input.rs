@@ -51,6 +51,27 @@ async fn a_codex_that_dies_at_once_leaves_its_last_words() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_no_codex_is_not_understood() {
+    let home = tempfile::tempdir().unwrap();
+    let hello = Action::Raw("Welcome to something else!\n".to_owned());
+    let agent = FakeAgent::new(&[Rule::on("initialize", vec![hello, Action::Exit(0)])]).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let error = client.refused("codex", start(&json!({}))).await;
+    assert_eq!(error["code"], "PROTOCOL_PARSE_ERROR", "{error}");
+}
+
+#[tokio::test]
+async fn what_exec_has_no_way_to_do_is_refused_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&[]).unwrap();
+    let codex = agent.executable().display().to_string();
+    let env = [("PILOTHOUSE_CODEX", codex), ("CODEX_MCP_MODE", "exec".to_owned())];
+    let mut client = Client::start_with(home.path(), &env.map(|(k, v)| (k.to_owned(), v))).await;
+    let error = client.refused("codex_session", json!({"action": "models"})).await;
+    assert_eq!(error["code"], "EXEC_NOT_SUPPORTED", "{error}");
+}
+
+#[tokio::test]
 async fn arguments_are_checked_by_name() {
     let home = tempfile::tempdir().unwrap();
     let agent = FakeAgent::new(&[]).unwrap();

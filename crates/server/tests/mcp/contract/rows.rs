@@ -67,6 +67,8 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
                 "THREAD_FORK_RESUME_FAILED",
                 "every_parameter_of_a_start_reaches_the_thread_or_its_first_turn",
             ),
+            ("PROTOCOL_PARSE_ERROR", "a_program_that_is_no_codex_is_not_understood"),
+            ("EXEC_NOT_SUPPORTED", "what_exec_has_no_way_to_do_is_refused_by_name"),
             ("INTERNAL", "a_store_that_cannot_be_opened_is_said_by_each_call"),
         ],
     ),
@@ -562,11 +564,7 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
 ];
 
 /// What nothing shows yet, and why.
-pub(super) const OPEN: &[Row] = &[
-    (
-        "PROTOCOL_PARSE_ERROR",
-        "no dialect raises it yet; lines that make no sense are counted and passed over",
-    ),
-    ("WRITE_QUEUE_DROPPED", "the driver does not raise it yet over MCP"),
-    ("EXEC_NOT_SUPPORTED", "comes with the exec dialect"),
-];
+pub(super) const OPEN: &[Row] = &[(
+    "WRITE_QUEUE_DROPPED",
+    "an agent that does not read is ended and its sessions are lost, but the code is not told",
+)];
