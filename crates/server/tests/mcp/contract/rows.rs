@@ -544,6 +544,40 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
         ],
     ),
     (
+        "exec and proto",
+        &[
+            (
+                "what exec has no way to do is refused by name",
+                "what_it_cannot_honour_is_refused_by_name_before_and_after_it_began",
+            ),
+            (
+                "an interrupt is interrupted, and the next turn goes on",
+                "an_interrupt_before_codex_spoke_ends_its_process_and_not_the_next_turn",
+            ),
+            (
+                "a killed process loses its turn, not the thread",
+                "a_killed_process_loses_its_turn_and_not_the_thread",
+            ),
+            ("a schema reaches the model", "a_schema_reaches_the_model_and_its_file_does_not_stay"),
+            (
+                "steering is refused where a turn takes nothing",
+                "nothing_is_added_to_a_turn_that_takes_nothing",
+            ),
+            (
+                "a dialect that is wanted is never replaced",
+                "a_dialect_that_is_wanted_is_never_replaced",
+            ),
+            (
+                "a version that is not told otherwise has the dialect that it speaks best",
+                "what_is_not_forced_is_chosen_by_the_version",
+            ),
+            (
+                "a closed session of proto ends its process",
+                "a_closed_session_of_proto_takes_its_process_along",
+            ),
+        ],
+    ),
+    (
         "Environment and start",
         &[
             (
