@@ -41,8 +41,10 @@ async fn a_session_is_adopted_when_a_person_allows_it() {
         assert_eq!(error["code"], "HUMAN_ONLY", "{error}");
     }
     // Nor is anyone else kept waiting by it.
-    let actions = owner.action(&session).await;
-    assert_eq!(actions["requestId"], action["requestId"]);
+    let poll = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 100});
+    let actions = owner.done("codex_check", poll.clone()).await["actions"].clone();
+    assert_eq!(actions.as_array().unwrap().len(), 1, "{actions}");
+    assert_eq!(actions[0]["requestId"], action["requestId"]);
     assert_eq!(list(&mut other).await, json!([]));
 
     answer(&home, request, Decision::Accept).await;
@@ -52,7 +54,6 @@ async fn a_session_is_adopted_when_a_person_allows_it() {
     assert_eq!(list(&mut owner).await, json!([]));
     other.decide(&session, &action, "accept").await;
     assert_eq!(other.outcome(&session).await["status"], "completed");
-    let poll = json!({"action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 100});
     let events = other.done("codex_check", poll).await["events"].to_string();
     assert!(events.contains("session/adopted"), "{events}");
 }
