@@ -28,7 +28,7 @@ use crate::{truth::Count, world::World};
 /// Histories in a run.
 const SEEDS: u64 = 2_000;
 /// In how many parts they are played, each short enough for a test.
-const SHARES: u64 = 4;
+const SHARES: u64 = 8;
 
 macro_rules! histories {
     ($($name:ident)*) => {$(
@@ -57,4 +57,8 @@ histories! {
     nothing_is_lost_or_done_twice_2
     nothing_is_lost_or_done_twice_3
     nothing_is_lost_or_done_twice_4
+    nothing_is_lost_or_done_twice_5
+    nothing_is_lost_or_done_twice_6
+    nothing_is_lost_or_done_twice_7
+    nothing_is_lost_or_done_twice_8
 }
