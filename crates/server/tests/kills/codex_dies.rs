@@ -52,7 +52,13 @@ pub(crate) async fn once(mut chance: Chance) -> &'static str {
 
     let prompt = "again\nSCRIPT:[[{\"msg\": \"back\", \"phase\": \"final_answer\"}]]";
     let arguments = json!({"sessionId": session, "prompt": prompt, "wait": true});
-    let replied = client.call("codex_reply", arguments).await;
+    let mut replied = client.call("codex_reply", arguments.clone()).await;
+    // It may be told to the dead process, before its death is noticed: then it is lost, and said
+    // to be, since nobody knows whether it was read. Never twice.
+    let told_too_early = replied["structuredContent"]["result"]["status"] == "lost";
+    if told_too_early {
+        replied = client.call("codex_reply", arguments).await;
+    }
     assert_eq!(replied["structuredContent"]["result"]["output"], "back", "{replied}");
     let memory = stage.model.requests().pop().unwrap().input_text();
     assert!(memory.contains("the word is quince"), "it forgot: {memory}");
@@ -67,8 +73,8 @@ pub(crate) async fn once(mut chance: Chance) -> &'static str {
     log.agrees_with(&stage);
     assert!(log.threads().windows(2).all(|it| it[0] == it[1]), "{:?}", log.threads());
     let outcomes = log.outcomes();
-    assert_eq!(outcomes.len(), 3, "{outcomes:?}");
-    assert_eq!((outcomes[0], outcomes[2]), (&Outcome::Completed, &Outcome::Completed));
+    assert_eq!(outcomes.len(), 3 + usize::from(told_too_early), "{outcomes:?}");
+    assert_eq!((outcomes[0], outcomes.last()), (&Outcome::Completed, Some(&&Outcome::Completed)));
     let settled: Vec<_> = log.asks().map(|it| log.settlement(it.0)).collect();
     match outcomes[1] {
         Outcome::Completed => {
