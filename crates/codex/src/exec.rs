@@ -1,6 +1,6 @@
 //! The exec dialect: a process a turn, which asks nobody.
 //!
-//! [`command`] says how a turn's process is started, a [`Reader`] what it says. A thread has no
+//! [`command()`] says how a turn's process is started, a [`Reader`] what it says. A thread has no
 //! name before its first process runs, and that one needs a prompt. So who drives a session starts
 //! the process of a turn that waits when the session wants its agent, hands on what the reader
 //! says, and passes over the [`ToAgent::StartTurn`] that [`FromAgent::Ready`] leads to. The
