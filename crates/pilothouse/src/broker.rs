@@ -17,8 +17,10 @@ use pilothouse_store::{
     AskFilter, Listing, LiveDelta, NodeId, NodeView, Nudge, Page, Presence, SessionFilter, Store,
 };
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
 
 use crate::{
     Config, Error,
@@ -305,6 +307,15 @@ impl Broker {
     /// A large text or picture that the log names by its digest.
     pub async fn blob(&self, digest: String) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.shared.store.blob(digest).await?)
+    }
+
+    /// A random key of this name that all nodes of the store share, now and later; made when it is
+    /// first asked for.
+    pub async fn shared_key(&self, name: &str) -> Result<[u8; 32], Error> {
+        // The system's random numbers are behind these, 122 bits each.
+        let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
+        let digest = Sha256::new().chain_update(first).chain_update(second).finalize();
+        Ok(self.shared.store.key(name.to_owned(), digest.into()).await?)
     }
 
     /// Says what this node shows to people.

@@ -379,6 +379,19 @@ async fn a_name_that_nobody_gave_is_no_session() {
     broker.stop().await;
 }
 
+#[tokio::test]
+async fn a_shared_key_is_the_same_on_all_nodes_and_another_by_another_name() {
+    let (agent, world) = (asking("ls"), MemoryWorld::new());
+    let first = broker(&agent, &world, "a").await;
+    let second = broker(&agent, &world, "b").await;
+    let key = first.shared_key("one").await.unwrap();
+    assert_ne!(key, [0; 32]);
+    assert_eq!(second.shared_key("one").await.unwrap(), key);
+    assert_ne!(second.shared_key("two").await.unwrap(), key);
+    first.stop().await;
+    second.stop().await;
+}
+
 fn asking(command: &str) -> FakeAgent {
     let ask = Ask { command: command.to_owned(), ..Ask::default() };
     let actions =

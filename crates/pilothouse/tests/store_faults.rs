@@ -173,6 +173,7 @@ impl Store for Faulty {
         set_interest(interested: bool) -> ();
         put_blob(bytes: Vec<u8>) -> String;
         blob(digest: String) -> Option<Vec<u8>>;
+        key(name: String, fresh: [u8; 32]) -> [u8; 32];
         delete_session(session: SessionId) -> ();
         backup(to: PathBuf) -> ();
         check() -> Vec<String>;

@@ -97,6 +97,8 @@ macro_rules! conformance {
         $crate::conformance!(@ $world, keep:
             a_blob_comes_back
             a_blob_has_a_size
+            a_key_is_the_same_for_all_nodes_and_stays
+            keys_have_a_bound
             a_closed_session_is_forgotten_altogether
             an_open_session_is_not_deleted
             what_is_folded_agrees_with_the_logs

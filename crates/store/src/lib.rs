@@ -80,6 +80,11 @@ pub const MAX_SEARCH_TEXT: usize = 64 * 1024;
 /// Most lines that [`Store::check`] gives.
 pub const MAX_FINDINGS: usize = 1_000;
 
+/// Most bytes in the name of a shared key.
+pub const MAX_KEY_NAME: usize = 64;
+/// Most shared keys.
+pub const MAX_KEYS: usize = 64;
+
 /// A node's name: unique, minted when the process opens the store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub String);
@@ -414,6 +419,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Bytes that were kept.
     fn blob(&self, digest: String) -> Later<'_, Option<Vec<u8>>>;
 
+    /// A random key of this name that all nodes of the store share, now and later: `fresh` if there was
+    /// none yet, else what is kept. Refused with [`StoreError::TooMuch`] beyond [`MAX_KEY_NAME`] and
+    /// [`MAX_KEYS`].
+    fn key(&self, name: String, fresh: [u8; 32]) -> Later<'_, [u8; 32]>;
+
     /// Forgets a closed session altogether; refused with [`StoreError::Open`] otherwise.
     fn delete_session(&self, session: SessionId) -> Later<'_, ()>;
     /// Copies everything to a new file while others go on.
@@ -422,6 +432,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn check(&self) -> Later<'_, Vec<String>>;
     /// Finishes what was begun and gives up this node's place and its sessions. Idempotent.
     fn close(&self) -> Later<'_, ()>;
+}
+
+/// Whether a shared key may be called so.
+fn check_key_name(name: &str) -> Result<(), StoreError> {
+    if name.len() > MAX_KEY_NAME {
+        return Err(StoreError::TooMuch { what: "a key's name", limit: MAX_KEY_NAME });
+    }
+    Ok(())
 }
 
 /// A blob's name: its SHA-256 in hexadecimal.

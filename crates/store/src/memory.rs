@@ -212,6 +212,10 @@ impl Store for Memory {
         self.with(move |state, _| Ok(state.blob(&digest)))
     }
 
+    fn key(&self, name: String, fresh: [u8; 32]) -> Later<'_, [u8; 32]> {
+        self.with(move |state, _| state.key(name, fresh))
+    }
+
     fn delete_session(&self, session: SessionId) -> Later<'_, ()> {
         self.with(move |state, _| state.delete_session(session))
     }

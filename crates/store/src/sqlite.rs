@@ -29,7 +29,8 @@ use self::{
 };
 use crate::{
     Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Listing, LiveDelta, MAX_BLOB,
-    NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store, StoreError, digest,
+    NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store, StoreError,
+    check_key_name, digest,
 };
 
 mod fault;
@@ -427,6 +428,14 @@ impl Store for Sqlite {
 
     fn blob(&self, digest: String) -> Later<'_, Option<Vec<u8>>> {
         Box::pin(self.readers.call("reading a blob", move |db, _| reads::blob(db, &digest)))
+    }
+
+    fn key(&self, name: String, fresh: [u8; 32]) -> Later<'_, [u8; 32]> {
+        Box::pin(async move {
+            check_key_name(&name)?;
+            let work = move |db: &Connection, _: &mut Hints| writes::key(db, &name, &fresh);
+            self.writer.call("keeping a shared key", work).await
+        })
     }
 
     fn delete_session(&self, session: SessionId) -> Later<'_, ()> {

@@ -7,7 +7,7 @@ use super::{
     script::{Writer, closed, command, prompted, settled},
     wait,
 };
-use crate::{AskFilter, MAX_BLOB, Nudge, SessionFilter, StoreError};
+use crate::{AskFilter, MAX_BLOB, MAX_KEY_NAME, MAX_KEYS, Nudge, SessionFilter, StoreError};
 
 /// By its digest, from every node.
 pub async fn a_blob_comes_back(world: &dyn World) {
@@ -28,6 +28,30 @@ pub async fn a_blob_has_a_size(world: &dyn World) {
     let node = world.open();
     let refused = node.put_blob(vec![0; MAX_BLOB + 1]).await;
     assert!(matches!(refused, Err(StoreError::TooMuch { limit: MAX_BLOB, .. })), "{refused:?}");
+}
+
+/// The first one that was offered.
+pub async fn a_key_is_the_same_for_all_nodes_and_stays(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    assert_eq!(first.key("one".to_owned(), [1; 32]).await.unwrap(), [1; 32]);
+    assert_eq!(second.key("one".to_owned(), [2; 32]).await.unwrap(), [1; 32]);
+    assert_eq!(second.key("two".to_owned(), [2; 32]).await.unwrap(), [2; 32]);
+    first.close().await.unwrap();
+    let third = world.open();
+    assert_eq!(third.key("two".to_owned(), [3; 32]).await.unwrap(), [2; 32]);
+}
+
+/// In their names and in their number.
+pub async fn keys_have_a_bound(world: &dyn World) {
+    let node = world.open();
+    let long = node.key("k".repeat(MAX_KEY_NAME + 1), [1; 32]).await;
+    assert!(matches!(long, Err(StoreError::TooMuch { limit: MAX_KEY_NAME, .. })), "{long:?}");
+    for nth in 0..MAX_KEYS {
+        node.key(nth.to_string(), [1; 32]).await.unwrap();
+    }
+    let more = node.key("more".to_owned(), [1; 32]).await;
+    assert!(matches!(more, Err(StoreError::TooMuch { limit: MAX_KEYS, .. })), "{more:?}");
+    assert_eq!(node.key("7".to_owned(), [2; 32]).await.unwrap(), [1; 32]);
 }
 
 /// From every list, and from the feed.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Answer, Ask, AskId, Cursor, Decision, Envelope, Event, FORMAT, Offer, Prompt, Question,
+    Actor, Answer, Ask, AskId, Cursor, Decision, Envelope, Event, FORMAT, Offer, OnExpiry, Prompt, Question,
     Reach, Session, SessionId, Settled, Spec, Subject, TurnId,
 };
 use serde_json::{Value, json};
@@ -143,8 +143,10 @@ pub fn asked(id: AskId, subject: Subject, at: Timestamp) -> Event {
         reason: None,
         params: json!({"number": 0.1, "text": "\u{1f980}\0\u{7}"}),
         agent: None,
+        asked_by: None,
         raised_at: at,
         expires_at: None,
+        on_expiry: OnExpiry::default(),
     };
     Event::AskRaised { ask: Box::new(ask) }
 }
@@ -153,6 +155,7 @@ pub fn asked(id: AskId, subject: Subject, at: Timestamp) -> Event {
 pub fn command(line: &str) -> Subject {
     Subject::Command {
         command: line.to_owned(),
+        argv: vec![],
         cwd: "/".to_owned(),
         write_stdin: false,
         host: None,
@@ -163,18 +166,16 @@ pub fn command(line: &str) -> Subject {
 pub fn secret_question() -> Subject {
     let question = Question {
         id: "word".to_owned(),
-        header: String::new(),
         question: "What is the word?".to_owned(),
-        is_other: false,
         is_secret: true,
-        options: None,
+        ..Question::default()
     };
     Subject::Question { questions: vec![question] }
 }
 
 /// The word.
 pub fn chosen(word: &str) -> Answer {
-    Answer::Chosen { answers: BTreeMap::from([("word".to_owned(), vec![word.to_owned()])]) }
+    Answer::chosen(BTreeMap::from([("word".to_owned(), vec![word.to_owned()])]))
 }
 
 /// An ask is answered.

@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::{
-    Append, Claim, Conclusion, Epoch, LiveDelta, MAX_CONCLUSIONS, MAX_INBOX, NodeId, Nudge, Posted,
-    Presence, StoreError, digest,
+    Append, Claim, Conclusion, Epoch, LiveDelta, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId,
+    Nudge, Posted, Presence, StoreError, check_key_name, digest,
     fold::{self, AskChange},
     listing,
 };
@@ -30,6 +30,7 @@ pub(super) struct State {
     conclusions: Vec<(Uuid, Conclusion)>,
     pub(super) nodes: BTreeMap<NodeId, Node>,
     blobs: BTreeMap<String, Vec<u8>>,
+    keys: BTreeMap<String, [u8; 32]>,
 }
 
 /// A session.
@@ -286,6 +287,14 @@ impl State {
 
     pub(super) fn blob(&self, digest: &str) -> Option<Vec<u8>> {
         self.blobs.get(digest).cloned()
+    }
+
+    pub(super) fn key(&mut self, name: String, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        check_key_name(&name)?;
+        if !self.keys.contains_key(&name) && self.keys.len() >= MAX_KEYS {
+            return Err(StoreError::TooMuch { what: "the number of keys", limit: MAX_KEYS });
+        }
+        Ok(*self.keys.entry(name).or_insert(fresh))
     }
 
     pub(super) fn delete_session(&mut self, session: SessionId) -> Result<(), StoreError> {

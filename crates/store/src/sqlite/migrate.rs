@@ -8,7 +8,7 @@ use super::fault::{Fault, unusable};
 use crate::StoreError;
 
 /// The steps from an empty file, one format each. A step that was released never changes.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema-2.sql")];
 /// Says that a SQLite file is ours: "PHSE".
 const APPLICATION: i32 = 0x5048_5345;
 

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::{fault::Fault, lock, nudge::Hints};
 use crate::{
-    Append, Claim, Conclusion, Epoch, MAX_CONCLUSIONS, MAX_INBOX, NodeId, Posted, Presence,
-    StoreError,
+    Append, Claim, Conclusion, Epoch, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId, Posted,
+    Presence, StoreError,
     fold::{self, AskChange},
 };
 
@@ -328,6 +328,20 @@ pub(super) fn put_blob(db: &Connection, digest: &str, bytes: &[u8]) -> Result<()
     let sql = "INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)";
     db.prepare_cached(sql)?.execute(params![digest, bytes])?;
     Ok(())
+}
+
+pub(super) fn key(db: &Connection, name: &str, fresh: &[u8; 32]) -> Result<[u8; 32], Fault> {
+    let mut select = db.prepare_cached("SELECT bytes FROM keys WHERE name = ?1")?;
+    if let Some(kept) = select.query_row([name], |row| row.get(0)).optional()? {
+        return Ok(kept);
+    }
+    let mut count = db.prepare_cached("SELECT count(*) FROM keys")?;
+    if count.query_row([], |row| row.get::<_, i64>(0))? >= int(MAX_KEYS as u64) {
+        return Err(StoreError::TooMuch { what: "the number of keys", limit: MAX_KEYS }.into());
+    }
+    let sql = "INSERT INTO keys (name, bytes) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?.execute(params![name, fresh])?;
+    Ok(*fresh)
 }
 
 pub(super) fn delete_session(
