@@ -17,6 +17,7 @@ mod form;
 mod id;
 mod item;
 mod policy;
+pub mod redact;
 mod session;
 mod spec;
 mod turn;

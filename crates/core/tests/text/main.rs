@@ -1,0 +1,3 @@
+//! What text from agents looks like when others read it.
+
+mod redact;
