@@ -194,7 +194,7 @@ fn questions_are_answered_by_name() {
         ],
     });
     let method = "item/tool/requestUserInput";
-    let option = QuestionOption { label: "Green".into(), description: "d".into() };
+    let option = QuestionOption { id: None, label: "Green".into(), description: "d".into() };
     let expected = vec![
         Question {
             id: "color".into(),
@@ -203,6 +203,7 @@ fn questions_are_answered_by_name() {
             is_other: true,
             is_secret: false,
             options: Some(vec![option]),
+            ..Question::default()
         },
         Question {
             id: "key".into(),
@@ -211,6 +212,7 @@ fn questions_are_answered_by_name() {
             is_other: false,
             is_secret: true,
             options: None,
+            ..Question::default()
         },
     ];
     let request = ask("0.171.0", &[], method, &params);
@@ -219,7 +221,7 @@ fn questions_are_answered_by_name() {
         ("color".to_owned(), vec!["Green".to_owned(), "user_note: because".to_owned()]),
         ("key".to_owned(), vec!["hunter2".to_owned()]),
     ]);
-    let line = answered("0.171.0", method, &params, Answer::Chosen { answers });
+    let line = answered("0.171.0", method, &params, Answer::chosen(answers));
     let expected = json!({"color": {"answers": ["Green", "user_note: because"]}, "key": {"answers": ["hunter2"]}});
     assert_eq!(line, json!({"id": 0, "result": {"answers": expected}}));
     let line = answered("0.171.0", method, &params, Answer::plain(Decision::Cancel));
@@ -431,7 +433,13 @@ fn a_reason_is_read_before_the_decision() {
 }
 
 fn command(command: &str, cwd: &str) -> Subject {
-    Subject::Command { command: command.into(), cwd: cwd.into(), write_stdin: false, host: None }
+    Subject::Command {
+        command: command.into(),
+        argv: vec![],
+        cwd: cwd.into(),
+        write_stdin: false,
+        host: None,
+    }
 }
 
 fn item(kind: &str, fields: &Value) -> Value {

@@ -424,7 +424,7 @@ fn a_raw_request_is_about_the_session_s_thread_and_is_always_answered() {
 fn the_end_of_the_process_is_told_to_every_session() {
     let mut peer = with_turn();
     peer.attach(NOW, B, &Attach::Start, &spec());
-    let exited = |tag| Output::Said(tag, FromAgent::Exited { cause: "signal 9".into() });
+    let exited = |tag| Output::Said(tag, FromAgent::Exited { cause: "signal 9".into(), fault: None });
     assert_eq!(peer.exited("signal 9"), [exited(A), exited(B)]);
     assert_eq!(peer.exited("signal 9"), []);
     assert_eq!(peer.next_deadline(), None);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentError, Answer, Offer, Outcome, Prompt, Report, Subject, TurnId};
+use crate::{AgentError, Answer, AskRef, Fault, Offer, Outcome, Prompt, Report, Subject, TurnId};
 
 /// What an agent said its thread really is, which may differ from what was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -151,6 +151,8 @@ pub enum FromAgent {
     Exited {
         /// What is known about it: exit status, last lines of its stderr.
         cause: String,
+        /// What kind of fault it was, where that is known.
+        fault: Option<Fault>,
     },
 }
 
@@ -171,6 +173,9 @@ pub struct Request {
     pub params: Value,
     /// The sub-agent that asks.
     pub agent: Option<SubAgent>,
+    /// The ask of our own that this is the echo of: a tool of ours that the agent called asks
+    /// through the agent as well.
+    pub echo_of: Option<AskRef>,
 }
 
 /// How a session comes to its thread.

@@ -5,177 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use crate::{AskId, SubAgent, TurnId, form};
-
-/// The kinds of thing that an agent can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum AskKind {
-    /// May I run this command?
-    Command,
-    /// May I change these files?
-    FileChange,
-    /// May I have these permissions, or this session?
-    Permissions,
-    /// Which of these do you want?
-    #[serde(rename = "user_input")]
-    Question,
-    /// A form, a URL or a tool call of one of the agent's MCP servers.
-    Elicitation,
-}
-
-/// One file of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Change {
-    /// The file.
-    pub path: String,
-    /// `add`, `delete` or `update`.
-    pub kind: String,
-    /// Where it moves to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub move_path: Option<String>,
-    /// The new content, the old content, or a unified hunk without file headers.
-    pub diff: String,
-}
-
-/// One question of several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Question {
-    /// Its name in the answer.
-    pub id: String,
-    /// A word or two.
-    #[serde(default)]
-    pub header: String,
-    /// The question.
-    #[serde(default)]
-    pub question: String,
-    /// A free answer is possible.
-    #[serde(default)]
-    pub is_other: bool,
-    /// The answer must not be shown or recorded.
-    #[serde(default)]
-    pub is_secret: bool,
-    /// What can be chosen; nothing means free text.
-    #[serde(default)]
-    pub options: Option<Vec<QuestionOption>>,
-}
-
-/// One answer to choose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuestionOption {
-    /// What is chosen.
-    pub label: String,
-    /// What that means.
-    #[serde(default)]
-    pub description: String,
-}
-
-/// What an ask is about, in full: what a person must see before answering.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Subject {
-    /// A command.
-    Command {
-        /// The command line, as the agent's shell gets it.
-        command: String,
-        /// Where it runs.
-        cwd: String,
-        /// It is input for a terminal that runs outside the sandbox, not a command.
-        #[serde(default)]
-        write_stdin: bool,
-        /// The host that a managed network wants to reach.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        host: Option<String>,
-    },
-    /// Changes of files.
-    FileChange {
-        /// Each file.
-        changes: Vec<Change>,
-        /// The directory that would be opened for writing.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        grant_root: Option<String>,
-    },
-    /// More permissions.
-    Permissions {
-        /// Which, in the agent's own words.
-        permissions: Value,
-        /// Where.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cwd: Option<String>,
-    },
-    /// Questions.
-    Question {
-        /// Each of them.
-        questions: Vec<Question>,
-    },
-    /// A form of an MCP server.
-    Form {
-        /// The server.
-        server: String,
-        /// What it says.
-        message: String,
-        /// The form: a flat object schema.
-        schema: Value,
-    },
-    /// A page that an MCP server wants opened.
-    Url {
-        /// The server.
-        server: String,
-        /// What it says.
-        message: String,
-        /// The page.
-        url: String,
-    },
-    /// A call of an MCP server's tool.
-    Tool {
-        /// The server.
-        server: String,
-        /// What the agent says about it.
-        message: String,
-        /// The tool.
-        tool: String,
-        /// Its arguments.
-        params: Value,
-    },
-    /// The session itself: a caller wants to have it. No agent asks this, and none is told.
-    Adoption {
-        /// Who would have it.
-        caller: String,
-        /// What the caller's program calls itself.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        client: Option<String>,
-    },
-}
-
-impl Subject {
-    /// The kind of ask that it makes.
-    pub fn kind(&self) -> AskKind {
-        match self {
-            Self::Command { .. } => AskKind::Command,
-            Self::FileChange { .. } => AskKind::FileChange,
-            Self::Permissions { .. } | Self::Adoption { .. } => AskKind::Permissions,
-            Self::Question { .. } => AskKind::Question,
-            Self::Form { .. } | Self::Url { .. } | Self::Tool { .. } => AskKind::Elicitation,
-        }
-    }
-
-    /// The fingerprint that binds an answer to what was shown.
-    pub fn digest(&self) -> String {
-        // Computed once, when the ask is raised, and on record from then on.
-        let bytes = serde_json::to_vec(self).unwrap_or_default();
-        let hash = Sha256::digest(&bytes);
-        hash.iter().fold(String::with_capacity(64), |res, it| {
-            res + HEX[usize::from(it >> 4)] + HEX[usize::from(it & 15)]
-        })
-    }
-}
-
-const HEX: [&str; 16] =
-    ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f"];
+use crate::{AskId, Question, SubAgent, Subject, TurnId, form};
 
 /// A choice about an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -260,8 +91,11 @@ pub enum Answer {
     },
     /// To questions: what was chosen or written, by question.
     Chosen {
-        /// By question.
+        /// By question: the names of options, or free text where there are none.
         answers: BTreeMap<String, Vec<String>>,
+        /// By question: what was written instead of an option that has a name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        other: BTreeMap<String, String>,
     },
     /// To a form: its content.
     Filled {
@@ -273,6 +107,11 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Options, or words where there are none.
+    pub fn chosen(answers: BTreeMap<String, Vec<String>>) -> Self {
+        Self::Chosen { answers, other: BTreeMap::new() }
+    }
+
     /// A decision without an amendment.
     pub fn plain(decision: Decision) -> Self {
         Self::Decided { decision, execpolicy_amendment: None, network_policy_amendment: None }
@@ -331,11 +170,38 @@ pub enum Settled {
     Expired {
         /// How many seconds it waited.
         waited_s: u64,
+        /// What a rule said for this case.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Answer>,
     },
     /// The agent stopped waiting.
     Withdrawn,
     /// The agent that asked is gone.
     Lost,
+}
+
+/// What is said for a person who did not answer in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnExpiry {
+    /// Nothing: nobody answered, and that is what is told.
+    #[default]
+    Expire,
+    /// No.
+    Decline,
+    /// No, and stop.
+    Cancel,
+    /// It does not expire.
+    Wait,
+    /// What is chosen before anyone chooses; a question without that expires.
+    Default,
+}
+
+impl OnExpiry {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_expire(&self) -> bool {
+        *self == Self::Expire
+    }
 }
 
 /// Something that the agent can't go on without.
@@ -366,11 +232,17 @@ pub struct Ask {
     /// The sub-agent that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<SubAgent>,
+    /// Who asks, if it is not the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<Actor>,
     /// When it was raised.
     pub raised_at: Timestamp,
     /// When it will expire, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// What is said then.
+    #[serde(default, skip_serializing_if = "OnExpiry::is_expire")]
+    pub on_expiry: OnExpiry,
 }
 
 /// Why an answer does not fit an ask.
@@ -392,7 +264,49 @@ impl Misfit {
 impl Ask {
     /// Whether an agent waits for it. What a caller asks has nothing to do with agent and turn.
     pub fn is_of_agent(&self) -> bool {
-        self.adopter().is_none()
+        self.asked_by.is_none() && self.adopter().is_none()
+    }
+
+    /// Whether it is a command that a caller would run itself.
+    pub(crate) fn is_callers_command(&self) -> bool {
+        self.asked_by.is_some() && matches!(self.subject, Subject::Command { .. })
+    }
+
+    /// What is said for a person who did not answer in time; nothing if that is all there is to say.
+    pub(crate) fn answer_on_expiry(&self) -> Option<Answer> {
+        let answer = match self.on_expiry {
+            OnExpiry::Expire | OnExpiry::Wait => return None,
+            OnExpiry::Decline => Answer::plain(Decision::Decline),
+            OnExpiry::Cancel => Answer::plain(Decision::Cancel),
+            OnExpiry::Default => self.default_answer()?,
+        };
+        self.check(&answer).is_ok().then_some(answer)
+    }
+
+    /// What is chosen before anyone chooses. Silence is never a yes to an approval.
+    fn default_answer(&self) -> Option<Answer> {
+        match &self.subject {
+            Subject::Question { questions } => {
+                let each = questions.iter().map(|it| {
+                    let chosen = it.default.clone().or_else(|| {
+                        let first = it.options.as_ref()?.first()?;
+                        Some(first.name().to_owned())
+                    });
+                    Some((it.id.clone(), vec![chosen?]))
+                });
+                let answers = each.collect::<Option<_>>()?;
+                Some(Answer::chosen(answers))
+            }
+            Subject::Form { schema, .. } => {
+                Some(Answer::Filled { content: form::defaults(schema)? })
+            }
+            Subject::Command { .. }
+            | Subject::FileChange { .. }
+            | Subject::Permissions { .. }
+            | Subject::Url { .. }
+            | Subject::Tool { .. }
+            | Subject::Adoption { .. } => None,
+        }
     }
 
     /// The caller that wants to have the session.
@@ -426,14 +340,17 @@ impl Ask {
     /// Whether the answer is one that this ask can take.
     pub fn check(&self, answer: &Answer) -> Result<(), Misfit> {
         match (answer, &self.subject) {
-            (Answer::Chosen { answers }, Subject::Question { questions }) => {
-                check_choices(answers, questions)
+            (Answer::Chosen { answers, other }, Subject::Question { questions }) => {
+                check_choices(answers, other, questions)
             }
             (Answer::Filled { content }, Subject::Form { schema, .. }) => {
                 form::check(content, schema)
             }
             (Answer::Decided { decision, .. }, Subject::Question { .. }) => match decision {
                 Decision::Cancel => Ok(()),
+                Decision::Decline if self.offers.iter().any(|it| it.decision == *decision) => {
+                    Ok(())
+                }
                 Decision::Accept
                 | Decision::AcceptForSession
                 | Decision::AcceptAlways
@@ -531,9 +448,10 @@ impl Ask {
 
 fn check_choices(
     answers: &BTreeMap<String, Vec<String>>,
+    other: &BTreeMap<String, String>,
     questions: &[Question],
 ) -> Result<(), Misfit> {
-    for id in answers.keys() {
+    for id in answers.keys().chain(other.keys()) {
         if !questions.iter().any(|it| it.id == *id) {
             let ids: Vec<_> = questions.iter().map(|it| it.id.as_str()).collect();
             let problem = format!("no question {id:?}; the questions are: {}", ids.join(", "));
@@ -541,10 +459,47 @@ fn check_choices(
         }
     }
     for question in questions {
-        if answers.get(&question.id).is_none_or(Vec::is_empty) {
-            let problem = format!("question {:?} has no answer", question.id);
-            return Err(Misfit::new("answers", problem));
+        let chosen = answers.get(&question.id).map_or(&[][..], Vec::as_slice);
+        check_choice(chosen, other.get(&question.id).map(String::as_str), question)?;
+    }
+    Ok(())
+}
+
+/// An agent's own questions take any words. Where options have names, one of those is meant.
+fn check_choice(chosen: &[String], other: Option<&str>, question: &Question) -> Result<(), Misfit> {
+    let id = &question.id;
+    let misfit = |problem: String| Err(Misfit::new("answers", problem));
+    if chosen.is_empty() && other.is_none() {
+        return misfit(format!("question {id:?} has no answer"));
+    }
+    let options = question.options.as_deref().unwrap_or_default();
+    if options.iter().all(|it| it.id.is_none()) {
+        return match other {
+            Some(_) => misfit(format!("question {id:?} takes its free text in `answers`")),
+            None => Ok(()),
+        };
+    }
+    match other {
+        Some(_) if !question.is_other => {
+            return misfit(format!("question {id:?} takes one of its options only"));
         }
+        Some(text) if text.trim().is_empty() => {
+            return misfit(format!("question {id:?}: what else is meant must be written"));
+        }
+        Some(_) | None => {}
+    }
+    for (at, name) in chosen.iter().enumerate() {
+        if !options.iter().any(|it| it.name() == name) {
+            let names: Vec<_> = options.iter().map(|it| it.name()).collect();
+            let names = names.join(", ");
+            return misfit(format!("question {id:?} has no option {name:?}; there are: {names}"));
+        }
+        if chosen[..at].contains(name) {
+            return misfit(format!("question {id:?}: {name:?} is chosen twice"));
+        }
+    }
+    if !question.multiple && chosen.len() + usize::from(other.is_some()) > 1 {
+        return misfit(format!("question {id:?} takes one answer"));
     }
     Ok(())
 }

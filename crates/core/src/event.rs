@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Actor, AgentError, Ask, AskId, Facts, Management, Outcome, Prompt, Report, Seq, SessionId,
-    Settled, Spec, SubAgent, TurnId,
+    Actor, AgentError, Ask, AskId, AskRef, CommandResult, Facts, Management, Outcome, Prompt,
+    Report, Seq, SessionId, Settled, Spec, SubAgent, TurnId,
 };
 
-/// The version of the log's format. It rises with each field that is added: 2 added `adopted`.
-pub const FORMAT: u32 = 2;
+/// The version of the log's format. It rises with what is added: 2 added `adopted`; 3 what callers
+/// ask (`askedBy`, `agentless`, named options, `commandStarted`, `commandEnded`), `askEchoed`,
+/// `askNotShown`, what a rule says at an ask's end, and the fault by which a turn was lost.
+pub const FORMAT: u32 = 3;
 
 /// A fact with its place and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +136,36 @@ pub enum Event {
         ask: AskId,
         /// How.
         how: Settled,
+    },
+    /// A client that was to show the ask did not.
+    AskNotShown {
+        /// Its number.
+        ask: AskId,
+        /// The client.
+        via: String,
+        /// What it did instead.
+        why: String,
+    },
+    /// The agent passed on what a tool of ours asks already, so that nothing was raised here.
+    AskEchoed {
+        /// The agent's name for the request.
+        key: String,
+        /// What is asked already.
+        ask: AskRef,
+    },
+    /// A caller began to run the command that it had asked for.
+    CommandStarted {
+        /// The ask that allowed it.
+        ask: AskId,
+        /// Who runs it.
+        by: Actor,
+    },
+    /// The command is over.
+    CommandEnded {
+        /// The ask that allowed it.
+        ask: AskId,
+        /// What became of it.
+        result: CommandResult,
     },
     /// The turn is over.
     TurnEnded {

@@ -32,6 +32,16 @@ pub(crate) fn check(content: &Value, schema: &Value) -> Result<(), Misfit> {
     Ok(())
 }
 
+/// What the form says before anyone fills it in; nothing if that is not all that it must say.
+pub(crate) fn defaults(schema: &Value) -> Option<Value> {
+    let properties = schema.get("properties")?.as_object()?;
+    let given = properties
+        .iter()
+        .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())));
+    let content = Value::Object(given.collect());
+    check(&content, schema).is_ok().then_some(content)
+}
+
 fn check_field(at: &str, value: &Value, property: &Value) -> Result<(), Misfit> {
     let problem = match property.get("type").and_then(Value::as_str) {
         Some("boolean") => (!value.is_boolean()).then(|| "must be true or false".to_owned()),

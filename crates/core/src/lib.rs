@@ -11,6 +11,7 @@
 
 mod agent;
 mod ask;
+mod command;
 mod cursor;
 mod event;
 mod form;
@@ -20,24 +21,27 @@ mod policy;
 pub mod redact;
 mod session;
 mod spec;
+mod subject;
 mod turn;
 mod view;
 
 pub use crate::{
     agent::{Attach, Facts, FromAgent, Management, Request, Stream, SubAgent, ToAgent},
     ask::{
-        Actor, Answer, Ask, AskKind, Change, Decision, Misfit, NetworkAmendment, Offer, Question,
-        QuestionOption, Reach, Settled, Subject, name as decision_name,
+        Actor, Answer, Ask, Decision, Misfit, NetworkAmendment, Offer, OnExpiry, Reach, Settled,
+        name as decision_name,
     },
+    command::{COLLECT_WITHIN_S, CommandEnd, CommandProgress, CommandResult},
     cursor::{Cursor, ParseCursorError},
     event::{Envelope, Event, FORMAT, Origin},
     id::{AskId, AskRef, ParseIdError, Seq, SessionId, TurnId},
-    policy::{Policy, Rule, RuleOutcome, Verdict},
+    policy::{Clarity, Part, Piece, Policy, Rule, RuleOutcome, Verdict, Weighed},
     session::{
-        Closing, Effect, Intent, MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS,
-        Moment, Opening, Refusal, Session, Settlement, Step, Thread, WhenBusy,
+        CallerRequest, Closing, Effect, Intent, MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS,
+        MAX_QUEUED_PROMPTS, Moment, Opening, Refusal, Session, Settlement, Step, Thread, WhenBusy,
     },
     spec::{Answerers, ApprovalPolicy, Isolation, Overrides, Patience, Prompt, Sandbox, Spec},
-    turn::{AgentError, EndedTurn, Outcome, Progress, Report, Turn},
+    subject::{AskKind, Change, Question, QuestionOption, Subject},
+    turn::{AgentError, EndedTurn, Fault, Outcome, Progress, Report, Turn},
     view::{AskState, AskView, SessionView, Status, TurnStatus, TurnView},
 };

@@ -6,16 +6,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentError, Ask, AskId, Attach, EndedTurn, Facts, Origin, Policy, Prompt, Seq, Settled,
-    Spec, ToAgent, Turn,
+    Actor, AgentError, Ask, AskId, Attach, CommandProgress, EndedTurn, Facts, Origin, Policy,
+    Prompt, Seq, Settled, Spec, ToAgent, Turn,
     event::{Envelope, Event},
 };
 
 mod apply;
+mod caller;
 mod from_agent;
 mod intent;
 
-pub use self::intent::{Intent, Refusal, WhenBusy};
+pub use self::{
+    caller::CallerRequest,
+    intent::{Intent, Refusal, WhenBusy},
+};
 
 /// Most asks that a session may have pending; more are refused at once.
 pub const MAX_PENDING_ASKS: usize = 256;
@@ -48,6 +52,9 @@ pub struct Session {
     asks: BTreeMap<AskId, Ask>,
     asked: u32,
     settlements: BTreeMap<AskId, Settlement>,
+    /// What callers ran, or may.
+    #[serde(default)]
+    commands: BTreeMap<AskId, CommandProgress>,
     closing: Option<Closing>,
     active_at: Option<Timestamp>,
 }
@@ -191,6 +198,16 @@ impl Session {
         self.settlements.get(&ask)
     }
 
+    /// How far a command is that a caller asked for, if that is remembered.
+    pub fn command(&self, ask: AskId) -> Option<&CommandProgress> {
+        self.commands.get(&ask)
+    }
+
+    /// Whether a caller runs a command that it asked for.
+    pub fn runs_command(&self) -> bool {
+        self.commands.values().any(|it| matches!(it, CommandProgress::Started))
+    }
+
     /// How it was closed.
     pub fn closing(&self) -> Option<&Closing> {
         self.closing.as_ref()
@@ -213,11 +230,15 @@ impl Session {
             if ask.expires_at.is_some_and(|it| it <= now) {
                 let waited = now.duration_since(ask.raised_at).as_secs();
                 let waited_s = u64::try_from(waited).unwrap_or(0);
-                let how = Settled::Expired { waited_s };
+                let answer = ask.answer_on_expiry();
+                let how = Settled::Expired { waited_s, answer: answer.clone() };
                 step.record.push(Event::AskSettled { ask: ask.id, how });
                 if ask.is_of_agent() {
                     let key = ask.key.clone();
-                    step.then.push(Effect::Tell(ToAgent::Expire { key, waited_s }));
+                    step.then.push(Effect::Tell(match answer {
+                        Some(answer) => ToAgent::Answer { key, answer, reason: None },
+                        None => ToAgent::Expire { key, waited_s },
+                    }));
                 }
             }
         }

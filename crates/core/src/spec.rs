@@ -130,6 +130,9 @@ pub struct Spec {
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// No agent works in it: it holds what its caller asks people.
+    #[serde(skip_serializing_if = "is_false")]
+    pub agentless: bool,
 }
 
 /// A null that was given stays one, or the state read from disk would differ from the one alive.
@@ -162,6 +165,7 @@ impl Default for Spec {
             answerers: Answerers::default(),
             patience: Patience::default(),
             title: None,
+            agentless: false,
         }
     }
 }

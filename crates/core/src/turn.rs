@@ -36,7 +36,20 @@ pub enum Outcome {
     Lost {
         /// What is known about it.
         cause: String,
+        /// What kind of fault it was, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
+}
+
+/// What kind of fault ended an agent's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fault {
+    /// It did not read what it was told.
+    DoesNotRead,
+    /// What it said was not its protocol.
+    MakesNoSense,
 }
 
 /// What a turn came to, as the agent's dialect gathered it.

@@ -49,7 +49,7 @@ impl From<&Outcome> for TurnStatus {
             Outcome::Completed => Self::Completed,
             Outcome::Interrupted => Self::Interrupted,
             Outcome::Failed { error: _ } => Self::Failed,
-            Outcome::Lost { cause: _ } => Self::Lost,
+            Outcome::Lost { cause: _, fault: _ } => Self::Lost,
         }
     }
 }
@@ -194,6 +194,9 @@ pub struct AskView {
     /// The sub-agent that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<SubAgent>,
+    /// Who asks, if it is not the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<Actor>,
     /// How it was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settlement: Option<Settlement>,
@@ -216,7 +219,7 @@ impl Session {
             return Status::Cancelled;
         }
         // Who wants to have the session keeps nobody from working in it.
-        if self.asks().values().any(Ask::is_of_agent) {
+        if self.asks().values().any(|it| it.adopter().is_none()) {
             return Status::WaitingApproval;
         }
         if self.turn().is_some() {
@@ -226,7 +229,9 @@ impl Session {
             return Status::Error;
         }
         match self.last_turn().map(|it| &it.outcome) {
-            Some(Outcome::Failed { error: _ } | Outcome::Lost { cause: _ }) => Status::Error,
+            Some(Outcome::Failed { error: _ } | Outcome::Lost { cause: _, fault: _ }) => {
+                Status::Error
+            }
             Some(Outcome::Completed | Outcome::Interrupted) | None => Status::Idle,
         }
     }
@@ -290,7 +295,7 @@ impl Session {
         let turn = self.last_turn()?;
         let error = match &turn.outcome {
             Outcome::Failed { error } => Some(error.clone()),
-            Outcome::Lost { cause } => {
+            Outcome::Lost { cause, fault: _ } => {
                 Some(AgentError { message: cause.clone(), detail: Value::Null })
             }
             Outcome::Completed | Outcome::Interrupted => None,
@@ -329,6 +334,7 @@ impl AskView {
             offers: ask.offers.clone(),
             params: ask.params.clone(),
             agent: ask.agent.clone(),
+            asked_by: ask.asked_by.clone(),
             settlement: None,
         }
     }

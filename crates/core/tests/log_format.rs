@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use pilothouse_core::{
-    Actor, AgentError, Answer, Ask, AskId, Decision, Envelope, Event, FORMAT, Facts, Management,
-    NetworkAmendment, Offer, Origin, Outcome, Overrides, Prompt, Question, QuestionOption, Reach,
-    Report, Sandbox, Seq, SessionId, Settled, Spec, SubAgent, Subject, TurnId,
+    Actor, AgentError, Answer, Ask, AskId, AskRef, CommandEnd, CommandResult, Decision, Envelope,
+    Event, FORMAT, Facts, Fault, Management, NetworkAmendment, Offer, OnExpiry, Origin, Outcome,
+    Overrides, Prompt, Question, QuestionOption, Reach, Report, Sandbox, Seq, SessionId, Settled,
+    Spec, SubAgent, Subject, TurnId,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -37,7 +38,7 @@ fn every_kind_of_event_is_in_the_snapshot() {
     assert_eq!(seen.into_keys().collect::<Vec<_>>(), (1..=N_KINDS).collect::<Vec<_>>());
 }
 
-const N_KINDS: u32 = 21;
+const N_KINDS: u32 = 25;
 
 /// A new kind of event stops the build here: give it a number, and an example below.
 fn place(event: &Event) -> u32 {
@@ -62,6 +63,10 @@ fn place(event: &Event) -> u32 {
         Event::Detached { .. } => 18,
         Event::Renamed { .. } => 19,
         Event::Adopted { .. } => 20,
+        Event::AskNotShown { .. } => 21,
+        Event::AskEchoed { .. } => 22,
+        Event::CommandStarted { .. } => 23,
+        Event::CommandEnded { .. } => 24,
         Event::Closed { .. } => N_KINDS,
     }
 }
@@ -122,12 +127,43 @@ fn events() -> Vec<Event> {
         settled(1, answered(Answer::plain(Decision::Accept), caller(), false)),
         settled(2, answered(amended, human(), true)),
         settled(3, answered(Answer::plain(Decision::Decline), rule, false)),
-        settled(4, answered(Answer::Chosen { answers }, human(), true)),
+        settled(4, answered(Answer::chosen(answers), human(), true)),
+        settled(
+            4,
+            answered(
+                Answer::Chosen {
+                    answers: BTreeMap::new(),
+                    other: BTreeMap::from([("color".to_owned(), "teal".to_owned())]),
+                },
+                human(),
+                true,
+            ),
+        ),
         settled(5, answered(Answer::Filled { content: json!({ "n": 1 }) }, human(), true)),
         settled(6, answered(Answer::Redacted, human(), true)),
-        settled(7, Settled::Expired { waited_s: 60 }),
+        settled(7, Settled::Expired { waited_s: 60, answer: None }),
+        settled(
+            7,
+            Settled::Expired { waited_s: 60, answer: Some(Answer::plain(Decision::Decline)) },
+        ),
         settled(8, Settled::Withdrawn),
         settled(9, Settled::Lost),
+        Event::AskNotShown {
+            ask: AskId(9),
+            via: "editor 1".to_owned(),
+            why: "no reply within 20 s".to_owned(),
+        },
+        Event::AskEchoed {
+            key: "key-9".to_owned(),
+            ask: AskRef { session: origin().session, ask: AskId(1) },
+        },
+        Event::CommandStarted { ask: AskId(1), by: caller() },
+        command_ended(CommandEnd::Exited { code: 1 }),
+        command_ended(CommandEnd::Signalled { signal: 9 }),
+        command_ended(CommandEnd::TimedOut { after_ms: 1_000 }),
+        command_ended(CommandEnd::TakenBack),
+        command_ended(CommandEnd::NotStarted { problem: "no such file".to_owned() }),
+        command_ended(CommandEnd::Lost),
         ended(
             Outcome::Completed,
             Report {
@@ -138,7 +174,11 @@ fn events() -> Vec<Event> {
         ),
         ended(Outcome::Interrupted, Report::default()),
         ended(Outcome::Failed { error: error() }, Report::default()),
-        ended(Outcome::Lost { cause: "signal 9".to_owned() }, Report::default()),
+        ended(Outcome::Lost { cause: "signal 9".to_owned(), fault: None }, Report::default()),
+        ended(
+            Outcome::Lost { cause: "stuck".to_owned(), fault: Some(Fault::DoesNotRead) },
+            Report::default(),
+        ),
         Event::Noted { method: "thread/tokenUsage/updated".to_owned(), body: json!({}) },
         Event::RequestRefused {
             method: "item/tool/call".to_owned(),
@@ -156,6 +196,12 @@ fn events() -> Vec<Event> {
         Event::Closed { reason: "done".to_owned(), by: caller() },
     ]);
     events
+}
+
+fn command_ended(end: CommandEnd) -> Event {
+    let result =
+        CommandResult { end, stdout: "out".to_owned(), stderr: "err".to_owned(), truncated: true };
+    Event::CommandEnded { ask: AskId(1), result }
 }
 
 fn raised(id: AskId, subject: Subject) -> Event {
@@ -190,8 +236,10 @@ fn raised(id: AskId, subject: Subject) -> Event {
             reason: full.then(|| "to build it".to_owned()),
             params: json!({ "itemId": "item-1" }),
             agent: full.then(sub_agent),
+            asked_by: (id == AskId(2)).then(|| Actor::Caller { id: "mcp-1".to_owned() }),
             raised_at,
             expires_at: full.then(|| "2026-11-30T12:01:00Z".parse().unwrap()),
+            on_expiry: if full { OnExpiry::Cancel } else { OnExpiry::Expire },
         }),
     }
 }
@@ -199,18 +247,24 @@ fn raised(id: AskId, subject: Subject) -> Event {
 fn subjects() -> Vec<Subject> {
     let server = || "files".to_owned();
     let message = || "May I?".to_owned();
-    let option = QuestionOption { label: "red".to_owned(), description: "warm".to_owned() };
+    let option =
+        QuestionOption { id: None, label: "red".to_owned(), description: "warm".to_owned() };
+    let named = QuestionOption { id: Some("blue".to_owned()), ..option.clone() };
     let question = Question {
         id: "color".to_owned(),
         header: "Color".to_owned(),
         question: "Which?".to_owned(),
         is_other: true,
         is_secret: false,
-        options: Some(vec![option]),
+        options: Some(vec![option, named]),
+        other_label: Some("Another".to_owned()),
+        multiple: true,
+        default: Some("blue".to_owned()),
     };
     vec![
         Subject::Command {
             command: "make".to_owned(),
+            argv: vec!["make".to_owned()],
             cwd: "/w".to_owned(),
             write_stdin: false,
             host: Some("example.org".to_owned()),
@@ -265,6 +319,7 @@ fn full_spec() -> Spec {
         answerers: pilothouse_core::Answerers::Human,
         patience: pilothouse_core::Patience::Ms(5_000),
         title: some("Fix it"),
+        agentless: true,
     }
 }
 

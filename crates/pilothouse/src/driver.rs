@@ -122,10 +122,11 @@ impl Driver {
         let unfinished = self.session.agent().is_some()
             || self.session.is_attaching()
             || self.session.turn().is_some()
+            || self.session.runs_command()
             || !self.session.asks().is_empty();
         if unfinished {
             let cause = "the Pilothouse that ran it is gone".to_owned();
-            let step = self.decide(FromAgent::Exited { cause }, false);
+            let step = self.decide(FromAgent::Exited { cause, fault: None }, false);
             self.carry_out(step).await?;
         }
         Ok(())
@@ -182,7 +183,8 @@ impl Driver {
     /// How long the session may rest as it is.
     fn idle_limit(&self) -> Option<Duration> {
         let session = &self.session;
-        if session.turn().is_some() || !session.asks().is_empty() || session.is_attaching() {
+        let waits = session.turn().is_some() || !session.asks().is_empty();
+        if waits || session.is_attaching() || session.runs_command() {
             return None;
         }
         // A thread that can't be taken up again is lost with its agent.
@@ -223,7 +225,7 @@ impl Driver {
                     let last = lease.mailbox.take_now();
                     self.on_agent(last).await?;
                 }
-                let step = self.decide(FromAgent::Exited { cause }, false);
+                let step = self.decide(FromAgent::Exited { cause, fault: None }, false);
                 self.insist(step).await?;
                 Ok(true)
             }
@@ -263,7 +265,7 @@ impl Driver {
         {
             *busy = WhenBusy::Refuse;
         }
-        let raises = matches!(&intent, Intent::Adopt { .. });
+        let raises = matches!(&intent, Intent::Adopt { .. } | Intent::Ask { .. });
         let human_present = raises && self.shared.human_present().await;
         let moment = Moment { now, human_present, policy: &self.shared.policy };
         let step = self.session.on_intent(&moment, intent, by)?;
@@ -300,6 +302,7 @@ impl Driver {
                 | FromAgent::Exited { .. } => {
                     let gone = matches!(&message, FromAgent::Exited { .. });
                     let message = spill::spill(&*self.shared.store, message).await;
+                    let message = self.without_strange_echo(message).await;
                     let step = self.decide(message, human_present);
                     // The next message is decided on what this one will have changed. If the store
                     // refuses all of them the session goes, so nothing is ahead of the log for long.
@@ -316,6 +319,20 @@ impl Driver {
         self.idle_since = Instant::now();
         self.append_patiently(events).await?;
         self.perform(effects).await
+    }
+
+    /// Whoever names an ask that this store does not have is no tool of ours.
+    async fn without_strange_echo(&self, mut message: FromAgent) -> FromAgent {
+        if let FromAgent::Asks(request) = &mut message
+            && let Some(ask) = request.echo_of
+        {
+            let known = self.shared.store.ask(ask).await;
+            let asked_by_caller = known.is_ok_and(|it| it.is_some_and(|it| it.asked_by.is_some()));
+            if !asked_by_caller {
+                request.echo_of = None;
+            }
+        }
+        message
     }
 
     fn decide(&self, message: FromAgent, human_present: bool) -> Step {
@@ -413,7 +430,7 @@ impl Driver {
                 self.lease = Some(lease);
                 return Ok(());
             }
-            Ok(None) => FromAgent::Exited { cause: NO_TURN.to_owned() },
+            Ok(None) => FromAgent::Exited { cause: NO_TURN.to_owned(), fault: None },
             Err(error) => FromAgent::NotReady { error },
         };
         let step = self.decide(message, false);
@@ -476,7 +493,7 @@ async fn until(when: Option<Instant>) {
 fn log(id: SessionId, event: &Event) {
     match event {
         Event::Attached { thread, .. } => tracing::info!(session = %id, thread, "agent attached"),
-        Event::TurnEnded { turn, outcome: Outcome::Lost { cause }, .. } => {
+        Event::TurnEnded { turn, outcome: Outcome::Lost { cause, .. }, .. } => {
             tracing::warn!(session = %id, turn = turn.0, cause, "turn lost");
         }
         Event::TurnEnded { turn, .. } => tracing::info!(session = %id, turn = turn.0, "turn ended"),
@@ -496,6 +513,10 @@ fn log(id: SessionId, event: &Event) {
         | Event::RequestRefused { .. }
         | Event::Managed { .. }
         | Event::AttachFailed { .. }
+        | Event::AskNotShown { .. }
+        | Event::AskEchoed { .. }
+        | Event::CommandStarted { .. }
+        | Event::CommandEnded { .. }
         | Event::Renamed { .. }
         | Event::Adopted { .. }
         | Event::Closed { .. } => tracing::debug!(session = %id, "on record"),

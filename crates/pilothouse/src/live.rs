@@ -79,6 +79,10 @@ impl Live {
             | Event::ItemStarted { .. }
             | Event::AskRaised { .. }
             | Event::AskSettled { .. }
+            | Event::AskNotShown { .. }
+            | Event::AskEchoed { .. }
+            | Event::CommandStarted { .. }
+            | Event::CommandEnded { .. }
             | Event::Noted { .. }
             | Event::RequestRefused { .. }
             | Event::Managed { .. }

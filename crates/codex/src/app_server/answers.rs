@@ -55,7 +55,7 @@ pub(crate) fn abandon(asked: &Asked) -> String {
 
 fn result(form: &Form, answer: &Answer) -> Result<Value, &'static str> {
     match (form, answer) {
-        (Form::Question, Answer::Chosen { answers }) => {
+        (Form::Question, Answer::Chosen { answers, .. }) => {
             let answers: serde_json::Map<_, _> =
                 answers.iter().map(|(id, it)| (id.clone(), json!({"answers": it}))).collect();
             Ok(json!({"answers": answers}))

@@ -1,7 +1,7 @@
 //! Requests of Codex's that are asks: what each is about, and which answers it takes.
 
 use pilothouse_core::{
-    Decision, NetworkAmendment, Offer, Question, QuestionOption, Reach, Request, SubAgent, Subject,
+    AskRef, Decision, NetworkAmendment, Offer, Question, QuestionOption, Reach, Request, SubAgent, Subject,
 };
 use serde_json::Value;
 
@@ -123,8 +123,14 @@ pub(crate) fn read(
         item,
         params: params.clone(),
         agent: source.agent.clone(),
+        echo_of: echo_of(params),
     };
     Some((request, form))
+}
+
+/// A tool of ours, called by the agent, asks through the agent too, and names the ask.
+fn echo_of(params: &Value) -> Option<AskRef> {
+    text(params, &["_meta", "pilothouse/ask"])?.parse().ok()
 }
 
 fn owned(params: &Value, name: &str) -> Option<String> {
@@ -153,7 +159,7 @@ fn command(params: &Value, source: &Source<'_>) -> Subject {
         .or_else(actions)
         .unwrap_or_else(|| UNNAMED.to_owned());
     let cwd = text(params, &["cwd"]).or_else(|| of_item("cwd")).unwrap_or(&source.seat.cwd);
-    Subject::Command { command, cwd: cwd.to_owned(), write_stdin, host }
+    Subject::Command { command, argv: vec![], cwd: cwd.to_owned(), write_stdin, host }
 }
 
 /// What Codex lists, and what it is known to take although it does not list it.
@@ -248,12 +254,13 @@ fn legacy_command(params: &Value) -> Subject {
     let words: Vec<_> = words.into_iter().flatten().filter_map(Value::as_str).collect();
     let command = if words.is_empty() { UNNAMED.to_owned() } else { shell::join(&words) };
     let cwd = owned(params, "cwd").unwrap_or_default();
-    Subject::Command { command, cwd, write_stdin: false, host: None }
+    Subject::Command { command, argv: vec![], cwd, write_stdin: false, host: None }
 }
 
 fn questions(params: &Value) -> Vec<Question> {
     let questions = params.get("questions").and_then(Value::as_array);
     let option = |it: &Value| QuestionOption {
+        id: None,
         label: owned(it, "label").unwrap_or_default(),
         description: owned(it, "description").unwrap_or_default(),
     };
@@ -268,6 +275,7 @@ fn questions(params: &Value) -> Vec<Question> {
             .get("options")
             .and_then(Value::as_array)
             .map(|options| options.iter().map(option).collect()),
+        ..Question::default()
     };
     questions.into_iter().flatten().map(question).collect()
 }

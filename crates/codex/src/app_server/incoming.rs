@@ -437,11 +437,11 @@ impl Peer {
         let mut outputs = Vec::new();
         if let Some(turn) = seat.turn.take() {
             let (_, report) = seat.gathered.end(&Value::Null);
-            let outcome = Outcome::Lost { cause: cause.clone() };
+            let outcome = Outcome::Lost { cause: cause.clone(), fault: None };
             let ended = FromAgent::TurnEnded { name: Some(turn), outcome, report };
             outputs.push(Output::Said(tag, ended));
         }
-        outputs.push(Output::Said(tag, FromAgent::Exited { cause }));
+        outputs.push(Output::Said(tag, FromAgent::Exited { cause, fault: None }));
         outputs
     }
 }

@@ -245,7 +245,7 @@ impl Peer {
             if garbled {
                 outputs.push(Output::Said(tag, FromAgent::NotReady { error: unclear(cause) }));
             }
-            outputs.push(Output::Said(tag, FromAgent::Exited { cause: cause.to_owned() }));
+            outputs.push(Output::Said(tag, FromAgent::Exited { cause: cause.to_owned(), fault: None }));
         }
         outputs
     }

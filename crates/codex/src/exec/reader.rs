@@ -341,8 +341,8 @@ impl Reader {
         }
         match exit.code {
             Some(0) if self.format != Format::Today => Outcome::Completed,
-            Some(0) | None => Outcome::Lost { cause: exit.cause() },
-            Some(_) if exit.is_signal() => Outcome::Lost { cause: exit.cause() },
+            Some(0) | None => Outcome::Lost { cause: exit.cause(), fault: None },
+            Some(_) if exit.is_signal() => Outcome::Lost { cause: exit.cause(), fault: None },
             Some(_) => Outcome::Failed { error: exit.error() },
         }
     }

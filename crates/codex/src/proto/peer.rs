@@ -213,7 +213,7 @@ impl Peer {
         self.phase = Phase::Over;
         self.asks.clear();
         self.awaited = None;
-        let gone = |it: Seat| Output::Said(it.tag, FromAgent::Exited { cause: cause.to_owned() });
+        let gone = |it: Seat| Output::Said(it.tag, FromAgent::Exited { cause: cause.to_owned(), fault: None });
         self.seat.take().map(gone).into_iter().collect()
     }
 

@@ -349,7 +349,7 @@ fn answer(result: &Value) -> Option<Answer> {
         let answers = answers.map(|(id, it)| {
             (id.clone(), serde_json::from_value(it["answers"].clone()).unwrap_or_default())
         });
-        return Some(Answer::Chosen { answers: answers.collect() });
+        return Some(Answer::chosen(answers.collect()));
     }
     if let Some(action) = result.get("action") {
         let content = &result["content"];

@@ -59,7 +59,7 @@ pub(crate) fn event(event: &Event) -> String {
                 Outcome::Failed { error } => {
                     format!("Failed {} {}", short(&error.message), error.detail)
                 }
-                Outcome::Lost { cause } => format!("Lost {cause}"),
+                Outcome::Lost { cause, .. } => format!("Lost {cause}"),
             };
             let total = report.usage.as_ref().map(|it| it["total"]["totalTokens"].clone());
             format!(
@@ -74,6 +74,10 @@ pub(crate) fn event(event: &Event) -> String {
             let message = body["message"].as_str().or(body["error"]["message"].as_str());
             format!("Noted {method} {}", message.map(short).unwrap_or_default())
         }
+        Event::AskNotShown { ask, via, .. } => format!("AskNotShown {} {via}", ask.0),
+        Event::AskEchoed { key, .. } => format!("AskEchoed {key}"),
+        Event::CommandStarted { ask, .. } => format!("CommandStarted {}", ask.0),
+        Event::CommandEnded { ask, .. } => format!("CommandEnded {}", ask.0),
         Event::RequestRefused { method, answer, .. } => format!("RequestRefused {method} {answer}"),
         Event::Managed { what, .. } => format!("Managed {what:?}"),
         Event::AttachFailed { error } => format!("AttachFailed {}", error.message),
@@ -140,7 +144,7 @@ fn gist(body: &Value) -> String {
 
 fn subject(subject: &Subject) -> String {
     match subject {
-        Subject::Command { command, cwd, write_stdin, host } => {
+        Subject::Command { command, argv: _, cwd, write_stdin, host } => {
             let shown = shell_line(command).unwrap_or_else(|| command.clone());
             let kind = if *write_stdin { "input" } else { "command" };
             format!(
@@ -178,7 +182,7 @@ fn offer(offer: &Offer) -> String {
 fn answer(answer: &Answer) -> String {
     match answer {
         Answer::Decided { decision, .. } => decision_name(*decision).into(),
-        Answer::Chosen { answers } => format!("{answers:?}"),
+        Answer::Chosen { answers, .. } => format!("{answers:?}"),
         Answer::Filled { content } => content.to_string(),
         Answer::Redacted => "redacted".into(),
     }

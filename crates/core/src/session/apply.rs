@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::{Closing, MAX_QUEUED_PROMPTS, MAX_REMEMBERED, Opening, Session, Settlement, Thread};
-use crate::{Actor, Ask, EndedTurn, Event, Progress, Turn, item};
+use crate::{
+    Actor, Answer, Ask, AskId, CommandProgress, Decision, EndedTurn, Event, Progress, Settled,
+    Turn, item,
+};
 
 impl Session {
     pub(super) fn apply_event(&mut self, at: Timestamp, event: &Event) {
@@ -13,7 +16,7 @@ impl Session {
             Event::Opened { format: _, spec, by, fork_of } => {
                 self.spec.clone_from(spec);
                 self.opening = Some(Opening { at, by: by.clone(), fork_of: fork_of.clone() });
-                self.attaching = true;
+                self.attaching = !spec.agentless;
             }
             Event::Attached { thread, facts } => {
                 // A fork is on disk from its first moment; so is what was there to be resumed.
@@ -96,11 +99,23 @@ impl Session {
                 self.asks.insert(ask.id, Ask::clone(ask));
             }
             Event::AskSettled { ask, how } => {
-                self.asks.remove(ask);
+                if let Some(ask) = self.asks.remove(ask)
+                    && ask.is_callers_command()
+                    && matches!(how, Settled::Answered { answer, .. }
+                        if *answer == Answer::plain(Decision::Accept))
+                {
+                    self.set_command(ask.id, CommandProgress::Accepted { at });
+                }
                 if self.settlements.len() >= MAX_REMEMBERED {
                     self.settlements.pop_first();
                 }
                 self.settlements.insert(*ask, Settlement { at, how: how.clone() });
+            }
+            Event::CommandStarted { ask, by: _ } => {
+                self.set_command(*ask, CommandProgress::Started);
+            }
+            Event::CommandEnded { ask, result: _ } => {
+                self.set_command(*ask, CommandProgress::Ended { seq: self.seq });
             }
             Event::TurnEnded { turn: _, outcome, report } => {
                 if let Some(turn) = self.turn.take() {
@@ -128,10 +143,19 @@ impl Session {
                 self.closing = Some(Closing { at, reason: reason.clone(), by: by.clone() });
                 self.queue.clear();
             }
-            Event::Steered { turn: _, prompt: _, by: _ }
+            Event::AskNotShown { ask: _, via: _, why: _ }
+            | Event::AskEchoed { key: _, ask: _ }
+            | Event::Steered { turn: _, prompt: _, by: _ }
             | Event::Noted { method: _, body: _ }
             | Event::RequestRefused { method: _, body: _, answer: _ }
             | Event::Managed { what: _, by: _ } => {}
         }
+    }
+
+    fn set_command(&mut self, ask: AskId, progress: CommandProgress) {
+        if self.commands.len() >= MAX_REMEMBERED {
+            self.commands.pop_first();
+        }
+        self.commands.insert(ask, progress);
     }
 }

@@ -1,11 +1,12 @@
 //! What an agent says, and what that leads to.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::{Effect, MAX_PENDING_ASKS, Moment, Session, Step};
+use super::{Effect, MAX_PENDING_ASKS, Moment, Session, Step, caller::limit};
 use crate::{
-    Actor, AgentError, Ask, AskId, Event, Facts, FromAgent, Outcome, Progress, Prompt, Report,
-    Request, Settled, Subject, ToAgent, TurnId, Verdict,
+    Actor, AgentError, Ask, AskId, CommandEnd, CommandProgress, CommandResult, Event, Facts, Fault,
+    FromAgent, OnExpiry, Outcome, Progress, Prompt, Report, Request, Settled, Subject, ToAgent,
+    TurnId, Verdict,
 };
 
 impl Session {
@@ -14,7 +15,7 @@ impl Session {
         match message {
             FromAgent::Ready { thread, facts } => self.on_ready(thread, facts),
             FromAgent::NotReady { error } => self.on_not_ready(error),
-            FromAgent::Exited { cause } => self.on_exited(&cause),
+            FromAgent::Exited { cause, fault } => self.on_exited(&cause, fault),
             // Late words of an agent that was let go: nobody is there to hear them.
             FromAgent::TurnStarted { .. }
             | FromAgent::TurnRefused { .. }
@@ -77,9 +78,9 @@ impl Session {
         step
     }
 
-    fn on_exited(&self, cause: &str) -> Step {
-        let lost = Outcome::Lost { cause: cause.to_owned() };
-        let mut record: Vec<_> = self.lose_asks().collect();
+    fn on_exited(&self, cause: &str, fault: Option<Fault>) -> Step {
+        let lost = Outcome::Lost { cause: cause.to_owned(), fault };
+        let mut record: Vec<_> = self.lose_asks().chain(self.lose_commands()).collect();
         record.extend(self.end_turn_only(lost, Report::default()));
         if self.agent.is_some() || self.attaching {
             record.push(Event::Detached { cause: cause.to_owned() });
@@ -150,7 +151,11 @@ impl Session {
         if self.asks.values().any(|it| it.key == request.key && it.is_of_agent()) {
             return Step::default();
         }
-        let Request { key, subject, offers, reason, item, params, agent } = request;
+        let Request { key, subject, offers, reason, item, params, agent, echo_of } = request;
+        // A person has that question before them already, and its tool tells the agent itself.
+        if let Some(ask) = echo_of {
+            return record(Event::AskEchoed { key, ask });
+        }
         if let Subject::Adoption { .. } = &subject {
             debug_assert!(false, "no agent asks for a session");
             return Step::default();
@@ -177,10 +182,24 @@ impl Session {
             digest,
             params,
             agent,
+            asked_by: None,
             raised_at: moment.now,
             expires_at: self.deadline(moment),
+            on_expiry: OnExpiry::default(),
         };
+        self.raise(moment, ask)
+    }
+
+    /// Puts an ask before people, unless a rule answers it.
+    pub(super) fn raise(&self, moment: &Moment<'_>, mut ask: Ask) -> Step {
+        if let Some(on_expiry) = moment.policy.on_expiry(&ask) {
+            ask.on_expiry = on_expiry;
+            if on_expiry == OnExpiry::Wait {
+                ask.expires_at = None;
+            }
+        }
         let verdict = moment.policy.verdict(&ask);
+        let (id, is_of_agent) = (ask.id, ask.is_of_agent());
         let key = ask.key.clone();
         let mut step = record(Event::AskRaised { ask: Box::new(ask) });
         if let Verdict::Answered { answer, rule } = verdict {
@@ -194,16 +213,16 @@ impl Session {
                     bound: true,
                 },
             });
-            step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason: None }));
+            if is_of_agent {
+                step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason: None }));
+            }
         }
         step
     }
 
     /// When an ask that is raised now expires.
     pub(super) fn deadline(&self, moment: &Moment<'_>) -> Option<Timestamp> {
-        let ms = self.spec.patience.limit_ms(moment.human_present)?;
-        let wait = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
-        Some(moment.now.checked_add(wait).unwrap_or(Timestamp::MAX))
+        limit(self.spec.patience, moment)
     }
 
     /// Codex says so after every answer, and after the turn is over too. Only an ask that is still
@@ -234,6 +253,20 @@ impl Session {
     fn lose_asks(&self) -> impl Iterator<Item = Event> {
         let asks = self.asks.values().filter(|it| it.is_of_agent());
         asks.map(|it| Event::AskSettled { ask: it.id, how: Settled::Lost })
+    }
+
+    /// Whoever ran them is gone; nobody can say what they did, and they must not run again.
+    fn lose_commands(&self) -> impl Iterator<Item = Event> {
+        let started = self.commands.iter().filter(|(_, it)| **it == CommandProgress::Started);
+        started.map(|(ask, _)| Event::CommandEnded {
+            ask: *ask,
+            result: CommandResult {
+                end: CommandEnd::Lost,
+                stdout: String::new(),
+                stderr: String::new(),
+                truncated: false,
+            },
+        })
     }
 
     /// Settles those that `done` does not settle already.

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, MAX_PENDING_ADOPTIONS, MAX_QUEUED_PROMPTS, Moment, Session, Settlement, Step};
+use super::{CallerRequest, Effect, MAX_QUEUED_PROMPTS, Moment, Session, Settlement, Step};
 use crate::{
-    Actor, Answer, Answerers, Ask, AskId, Decision, Event, Management, Offer, Origin, Outcome,
-    Progress, Prompt, Reach, Report, Settled, Spec, Subject, ToAgent, TurnId, event,
+    Actor, Answer, Answerers, Ask, AskId, CommandResult, Decision, Event, Management, Origin,
+    Outcome, Progress, Prompt, Report, Settled, Spec, ToAgent, TurnId, event,
 };
 
 /// What becomes of a prompt while a turn is under way.
@@ -65,6 +65,37 @@ pub enum Intent {
         /// What the caller's program calls itself.
         client: Option<String>,
     },
+    /// Ask a person something of the caller's own.
+    Ask {
+        /// What.
+        request: Box<CallerRequest>,
+    },
+    /// Take back what a caller asked.
+    Withdraw {
+        /// Which.
+        ask: AskId,
+    },
+    /// Say that a client that was to show an ask did not.
+    NotShown {
+        /// Which.
+        ask: AskId,
+        /// The client.
+        via: String,
+        /// What it did instead.
+        why: String,
+    },
+    /// Begin to run the command that a person allowed the caller to run.
+    StartCommand {
+        /// The ask that allowed it.
+        ask: AskId,
+    },
+    /// Say what became of that command.
+    EndCommand {
+        /// The ask that allowed it.
+        ask: AskId,
+        /// What.
+        result: Box<CommandResult>,
+    },
     /// End it for good.
     Close {
         /// Why.
@@ -98,6 +129,24 @@ pub enum Refusal {
         /// How many may.
         limit: u32,
     },
+    /// It only holds what its caller asks people.
+    #[error("no agent works in this session; start another one with `codex`")]
+    Agentless,
+    /// Nobody has said yes to this command, or it is no command of a caller's.
+    #[error("nobody has allowed this command to run")]
+    NotAccepted,
+    /// A command that was allowed runs once.
+    #[error("the command has been started already")]
+    StartedAlready,
+    /// The yes was given too long ago.
+    #[error("the command was allowed over {limit_s} s ago and not run; ask again")]
+    AcceptedTooLongAgo {
+        /// How long a yes holds.
+        limit_s: u32,
+    },
+    /// It does not run.
+    #[error("the command does not run")]
+    NotRunning,
     /// Never raised.
     #[error("there is no such request in this session")]
     NoSuchAsk,
@@ -134,6 +183,8 @@ impl Session {
             None => crate::Attach::Start,
         };
         let format = event::FORMAT;
+        let agentless = spec.agentless;
+        let prompt = prompt.filter(|_| !agentless);
         let mut record = vec![Event::Opened { format, spec, by: by.clone(), fork_of }];
         record.extend(prompt.map(|prompt| Event::TurnRequested {
             turn: TurnId(1),
@@ -141,7 +192,8 @@ impl Session {
             by: by.clone(),
             queued: false,
         }));
-        Step { record, then: vec![Effect::Attach(attach)] }
+        let then = if agentless { vec![] } else { vec![Effect::Attach(attach)] };
+        Step { record, then }
     }
 
     /// Decides what an intent leads to.
@@ -155,14 +207,19 @@ impl Session {
             return match intent {
                 Intent::Close { .. } | Intent::Release => Ok(Step::default()),
                 Intent::Answer { ask, .. } => Err(self.not_pending(ask)),
+                Intent::EndCommand { ask, result } => self.on_end_command(ask, result),
+                Intent::Withdraw { .. } | Intent::NotShown { .. } => Ok(Step::default()),
                 Intent::Prompt { .. }
                 | Intent::Interrupt
+                | Intent::Ask { .. }
+                | Intent::StartCommand { .. }
                 | Intent::Manage { .. }
                 | Intent::Rename { .. }
                 | Intent::Adopt { .. } => Err(Refusal::Closed { reason: closing.reason.clone() }),
             };
         }
         match intent {
+            Intent::Prompt { .. } if self.spec.agentless => Err(Refusal::Agentless),
             Intent::Prompt { prompt, when_busy } => self.on_prompt(prompt, when_busy, by),
             Intent::Interrupt => self.on_interrupt(by),
             Intent::Answer { ask, answer, digest, reason, note } => {
@@ -175,6 +232,11 @@ impl Session {
                 Ok(Step { record: vec![Event::Renamed { title, by: by.clone() }], then: vec![] })
             }
             Intent::Adopt { client } => self.on_adopt(moment, client, by),
+            Intent::Ask { request } => self.on_ask(moment, *request, by),
+            Intent::Withdraw { ask } => Ok(self.on_withdraw(ask)),
+            Intent::NotShown { ask, via, why } => Ok(self.on_not_shown(ask, via, why)),
+            Intent::StartCommand { ask } => self.on_start_command(moment.now, ask, by),
+            Intent::EndCommand { ask, result } => self.on_end_command(ask, result),
             Intent::Close { reason } => Ok(self.on_close(reason, by)),
         }
     }
@@ -297,56 +359,14 @@ impl Session {
                 let caller = caller.to_owned();
                 step.record.push(Event::Adopted { caller, by: by.clone() });
             }
-            Some(_) => {}
-            None => {
+            None if ask.is_of_agent() => {
                 let key = ask.key.clone();
                 step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason }));
             }
+            // The caller reads its answer from the log.
+            Some(_) | None => {}
         }
         Ok(step)
-    }
-
-    /// The ask is nobody's but the caller's: turn and agent may come and go while it waits. No rule
-    /// is asked, because whose a session is decides who may answer in it.
-    fn on_adopt(
-        &self,
-        moment: &Moment<'_>,
-        client: Option<String>,
-        by: &Actor,
-    ) -> Result<Step, Refusal> {
-        let misfit = |problem| Refusal::Misfit { field: "adopt".to_owned(), problem };
-        let Actor::Caller { id: caller } = by else {
-            let problem = "only a caller asks for a session; a person may use any";
-            return Err(misfit(problem.to_owned()));
-        };
-        let mut adopters = self.asks.values().filter_map(Ask::adopter);
-        if self.owner() == Some(by) || adopters.any(|it| it == caller) {
-            return Ok(Step::default());
-        }
-        if self.asks.values().filter(|it| !it.is_of_agent()).count() >= MAX_PENDING_ADOPTIONS {
-            let problem = format!("{MAX_PENDING_ADOPTIONS} callers ask for the session already");
-            return Err(misfit(problem));
-        }
-        let id = AskId(self.asked + 1);
-        let subject = Subject::Adoption { caller: caller.clone(), client };
-        let ask = Ask {
-            id,
-            key: format!("adopt-{}", id.0),
-            turn: None,
-            item: None,
-            digest: subject.digest(),
-            subject,
-            offers: vec![
-                Offer::plain(Decision::Accept, Reach::Always),
-                Offer::plain(Decision::Decline, Reach::Once),
-            ],
-            reason: None,
-            params: serde_json::Value::Null,
-            agent: None,
-            raised_at: moment.now,
-            expires_at: self.deadline(moment),
-        };
-        Ok(Step { record: vec![Event::AskRaised { ask: Box::new(ask) }], then: vec![] })
     }
 
     fn not_pending(&self, ask: AskId) -> Refusal {
@@ -361,6 +381,7 @@ impl Session {
     fn may_answer(&self, ask: &Ask, by: &Actor) -> Result<(), Refusal> {
         match by {
             Actor::Human { .. } => Ok(()),
+            Actor::Policy { .. } if ask.is_callers_command() => Ok(()),
             // Or it would give itself what it asks for.
             Actor::Caller { .. } | Actor::Policy { .. } if !ask.is_of_agent() => {
                 Err(Refusal::HumanOnly)
@@ -405,7 +426,7 @@ impl Session {
     }
 
     fn on_release(&self) -> Result<Step, Refusal> {
-        if self.turn.is_some() || !self.asks.is_empty() || self.attaching {
+        if self.turn.is_some() || !self.asks.is_empty() || self.attaching || self.runs_command() {
             return Err(Refusal::Busy);
         }
         if self.agent.is_none() {

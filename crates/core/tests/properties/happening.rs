@@ -1,10 +1,10 @@
 //! Everything that can happen to a session, at random.
 
 use pilothouse_core::{
-    Actor, AgentError, Answer, Answerers, AskId, Change, Decision, Facts, FromAgent, Intent,
-    Management, NetworkAmendment, Offer, Origin, Outcome, Overrides, Patience, Policy, Prompt,
-    Question, QuestionOption, Reach, Report, Request, Rule, RuleOutcome, Sandbox, SessionId, Spec,
-    Stream, SubAgent, Subject, WhenBusy,
+    Actor, AgentError, Answer, Answerers, AskId, AskRef, CallerRequest, Change, CommandEnd,
+    CommandResult, Decision, Facts, FromAgent, Intent, Management, NetworkAmendment, Offer, Origin,
+    Outcome, Overrides, Patience, Policy, Prompt, Question, QuestionOption, Reach, Report, Request,
+    Rule, RuleOutcome, Sandbox, SessionId, Spec, Stream, SubAgent, Subject, WhenBusy,
 };
 use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Value, json};
@@ -85,11 +85,11 @@ pub(crate) fn rules() -> impl Strategy<Value = Vec<RuleOutcome>> {
 
 /// Rules that say so about commands and file changes, whatever they are.
 pub(crate) fn policy(outcomes: &[RuleOutcome]) -> Policy {
-    let rules = outcomes.iter().enumerate().map(|(nth, &outcome)| Rule {
-        name: format!("rule-{nth}"),
-        says: Box::new(move |_| outcome),
-    });
-    Policy { rules: rules.collect() }
+    let rules = outcomes
+        .iter()
+        .enumerate()
+        .map(|(nth, &outcome)| Rule::new(&format!("rule-{nth}"), outcome, |_, _| true));
+    Policy::of(rules.collect())
 }
 
 pub(crate) fn from_agent() -> impl Strategy<Value = FromAgent> {
@@ -117,7 +117,7 @@ pub(crate) fn from_agent() -> impl Strategy<Value = FromAgent> {
         1 => ("[a-z/]{0,6}", value(), ".{0,4}").prop_map(|(method, body, answer)| {
             FromAgent::Refused { method, body, answer }
         }),
-        1 => ".{0,4}".prop_map(|cause| FromAgent::Exited { cause }),
+        1 => ".{0,4}".prop_map(|cause| FromAgent::Exited { cause, fault: None }),
     ]
 }
 
@@ -140,6 +140,42 @@ pub(crate) fn intent() -> impl Strategy<Value = Intent> {
         1 => ".{0,4}".prop_map(|title| Intent::Rename { title }),
         2 => option::of("[a-z]{1,3}").prop_map(|client| Intent::Adopt { client }),
         1 => ".{0,4}".prop_map(|reason| Intent::Close { reason }),
+        3 => callers_intent(),
+    ]
+}
+
+/// What a caller asks of its own, and what it does then.
+fn callers_intent() -> impl Strategy<Value = Intent> {
+    let patience =
+        option::of(0..200_000_u64).prop_map(|it| it.map_or(Patience::Attended, Patience::Ms));
+    let ask = || (0..9_u32).prop_map(AskId);
+    let end = prop_oneof![
+        any::<i32>().prop_map(|code| CommandEnd::Exited { code }),
+        Just(CommandEnd::TakenBack),
+        any::<u64>().prop_map(|after_ms| CommandEnd::TimedOut { after_ms }),
+    ];
+    prop_oneof![
+        4 => ("[mn]", subject(), option::of(".{0,4}"), patience).prop_map(
+            |(key, subject, reason, patience)| Intent::Ask {
+                request: Box::new(CallerRequest { key, subject, reason, patience }),
+            }
+        ),
+        1 => ask().prop_map(|ask| Intent::Withdraw { ask }),
+        1 => (ask(), ".{0,3}").prop_map(|(ask, why)| Intent::NotShown {
+            ask,
+            via: "editor".to_owned(),
+            why,
+        }),
+        2 => ask().prop_map(|ask| Intent::StartCommand { ask }),
+        1 => (ask(), end, ".{0,4}").prop_map(|(ask, end, stdout)| Intent::EndCommand {
+            ask,
+            result: Box::new(CommandResult {
+                end,
+                stdout,
+                stderr: String::new(),
+                truncated: false,
+            }),
+        }),
     ]
 }
 
@@ -151,9 +187,9 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         option::of(".{0,4}"),
         option::of(item()),
         value(),
-        option::weighted(0.3, sub_agent()),
+        (option::weighted(0.3, sub_agent()), option::weighted(0.05, any::<u128>())),
     )
-        .prop_map(|(key, subject, offers, reason, item, params, agent)| Request {
+        .prop_map(|(key, subject, offers, reason, item, params, (agent, echo))| Request {
             key,
             subject,
             offers,
@@ -161,6 +197,8 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
             item,
             params,
             agent,
+            echo_of: echo
+                .map(|it| AskRef { session: SessionId(Uuid::from_u128(it)), ask: AskId(1) }),
         })
 }
 
@@ -173,8 +211,9 @@ pub(crate) fn subject() -> impl Strategy<Value = Subject> {
             is_other,
             is_secret,
             options: options.map(|()| {
-                vec![QuestionOption { label: "red".to_owned(), description: String::new() }]
+                vec![QuestionOption { label: "red".to_owned(), ..QuestionOption::default() }]
             }),
+            ..Question::default()
         },
     );
     let server = || "[a-z]{1,4}";
@@ -182,6 +221,7 @@ pub(crate) fn subject() -> impl Strategy<Value = Subject> {
         6 => (".{0,6}", any::<bool>(), option::of("[a-z]{1,4}")).prop_map(
             |(command, write_stdin, host)| Subject::Command {
                 command,
+                argv: vec![],
                 cwd: "/".to_owned(),
                 write_stdin,
                 host
@@ -245,7 +285,7 @@ pub(crate) fn answer() -> impl Strategy<Value = Answer> {
             network_policy_amendment: host
         }),
         2 => prop::collection::btree_map("[qr]", vec(".{0,3}", 0..3), 0..3)
-            .prop_map(|answers| Answer::Chosen { answers }),
+            .prop_map(Answer::chosen),
         1 => value().prop_map(|content| Answer::Filled { content }),
         1 => Just(Answer::Redacted),
     ]
@@ -336,7 +376,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Completed),
         Just(Outcome::Interrupted),
         error().prop_map(|error| Outcome::Failed { error }),
-        ".{0,4}".prop_map(|cause| Outcome::Lost { cause }),
+        ".{0,4}".prop_map(|cause| Outcome::Lost { cause, fault: None }),
     ]
 }
 

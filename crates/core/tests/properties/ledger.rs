@@ -30,6 +30,9 @@ pub(crate) struct Ledger {
     last: Option<Outcome>,
     owner: Option<Actor>,
     closed: bool,
+    /// Commands that a person or a rule allowed, and that were not run yet.
+    allowed: BTreeSet<AskId>,
+    running: BTreeSet<AskId>,
 }
 
 impl Ledger {
@@ -38,7 +41,9 @@ impl Ledger {
         let was_closed = self.closed;
         let asks: BTreeMap<_, _> = self.asks_of(step);
         for event in &step.record {
-            assert!(!was_closed, "recorded after the end: {event:?}");
+            // What runs when a session is closed is still ended by whoever runs it.
+            let late = matches!(event, Event::CommandEnded { .. });
+            assert!(!was_closed || late, "recorded after the end: {event:?}");
             self.enter_event(event);
         }
         assert!(!was_closed || step.then.is_empty(), "done after the end: {step:?}");
@@ -61,7 +66,8 @@ impl Ledger {
 
     fn enter_event(&mut self, event: &Event) {
         if self.closed {
-            assert!(matches!(event, Event::Detached { .. }), "recorded after the end: {event:?}");
+            let late = matches!(event, Event::Detached { .. } | Event::CommandEnded { .. });
+            assert!(late, "recorded after the end: {event:?}");
         }
         match event {
             Event::Opened { by, .. } => {
@@ -129,13 +135,20 @@ impl Ledger {
                 } else {
                     assert_eq!((ask.turn, &ask.item, &ask.agent), (None, &None, &None));
                 }
-                assert!(self.pending.values().all(|it| it.key != ask.key), "asked twice");
+                let same = |it: &&Ask| it.key == ask.key && it.asked_by == ask.asked_by;
+                assert_eq!(self.pending.values().find(same), None, "asked twice");
                 self.raised = ask.id.0;
                 self.pending.insert(ask.id, Ask::clone(ask));
             }
             Event::AskSettled { ask, how } => {
                 let ask = self.pending.remove(ask);
                 let ask = ask.expect("an ask is settled once, after it was raised");
+                let yes = Answer::plain(Decision::Accept);
+                let allowed = matches!(how, Settled::Answered { answer, by, .. }
+                    if *answer == yes && !matches!(by, Actor::Caller { .. }));
+                if allowed && ask.asked_by.is_some() {
+                    self.allowed.insert(ask.id);
+                }
                 no_secret_leaves(&ask, how);
             }
             Event::TurnEnded { turn, outcome, report: _ } => {
@@ -155,6 +168,19 @@ impl Ledger {
                 assert!(self.pending.is_empty() && self.turn.is_none());
                 self.closed = true;
                 self.queue.clear();
+            }
+            Event::AskNotShown { ask, via: _, why: _ } => {
+                assert!(self.pending.contains_key(ask), "it waits for nobody");
+            }
+            Event::CommandStarted { ask, by: _ } => {
+                assert!(self.allowed.remove(ask), "nobody allowed it, or it runs twice");
+                self.running.insert(*ask);
+            }
+            Event::CommandEnded { ask, result: _ } => {
+                assert!(self.running.remove(ask), "it does not run");
+            }
+            Event::AskEchoed { key, ask: _ } => {
+                assert!(self.attached, "nobody is there to ask {key}");
             }
             Event::Noted { .. }
             | Event::RequestRefused { .. }
@@ -193,13 +219,16 @@ impl Ledger {
                     }
                     ToAgent::Answer { key, .. } => {
                         let n_settled = n_settled(step, asks, key, |how| {
-                            matches!(how, Settled::Answered { .. })
+                            matches!(
+                                how,
+                                Settled::Answered { .. } | Settled::Expired { answer: Some(_), .. }
+                            )
                         });
                         assert_eq!(n_settled, 1, "{key} was answered without a settlement");
                     }
                     ToAgent::Expire { key, waited_s } => {
                         let n_settled = n_settled(step, asks, key, |how| {
-                            *how == Settled::Expired { waited_s: *waited_s }
+                            *how == Settled::Expired { waited_s: *waited_s, answer: None }
                         });
                         assert_eq!(n_settled, 1, "{key} expired without a settlement");
                     }
@@ -246,7 +275,7 @@ impl Ledger {
     fn status(&self) -> Status {
         if self.closed {
             Status::Cancelled
-        } else if self.pending.values().any(Ask::is_of_agent) {
+        } else if self.pending.values().any(|it| !matches!(it.subject, Subject::Adoption { .. })) {
             Status::WaitingApproval
         } else if self.turn.is_some() {
             Status::Running

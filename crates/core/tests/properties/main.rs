@@ -176,7 +176,7 @@ fn reply(ask: &Ask, offer: usize, bound: Option<bool>) -> Intent {
         (Subject::Question { questions }, _) => {
             let word = |is_secret| if is_secret { SECRET } else { "red" }.to_owned();
             let answers = questions.iter().map(|it| (it.id.clone(), vec![word(it.is_secret)]));
-            Answer::Chosen { answers: answers.collect() }
+            Answer::chosen(answers.collect())
         }
         (Subject::Form { .. }, None) => {
             Answer::Filled { content: serde_json::json!({ "f": "text" }) }

@@ -75,11 +75,9 @@ fn a_secret_is_told_by_people_only_and_is_not_recorded() {
 #[test]
 fn answers_to_questions() {
     let given = and(busy(), [asks_about("k", question(false))]);
-    let many = |pairs: &[(&str, &[&str])]| Answer::Chosen {
-        answers: pairs
-            .iter()
-            .map(|(id, words)| ((*id).to_owned(), words.iter().map(|&it| it.to_owned()).collect()))
-            .collect(),
+    let many = |pairs: &[(&str, &[&str])]| {
+        let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect();
+        Answer::chosen(pairs.iter().map(|(id, it)| ((*id).to_owned(), words(it))).collect())
     };
     for (answer_given, expected) in [
         (chosen("red"), r#"ask 1 answered by a: {"q": ["red"]}"#),
@@ -305,10 +303,11 @@ fn question(is_secret: bool) -> Subject {
         is_other: true,
         is_secret,
         options: None,
+        ..Question::default()
     };
     Subject::Question { questions: vec![question] }
 }
 
 fn chosen(word: &str) -> Answer {
-    Answer::Chosen { answers: BTreeMap::from([("q".to_owned(), vec![word.to_owned()])]) }
+    Answer::chosen(BTreeMap::from([("q".to_owned(), vec![word.to_owned()])]))
 }

@@ -168,9 +168,9 @@ fn rules_do_not_say_what_the_agent_does_not_take() {
 }
 
 fn policy(outcomes: &[RuleOutcome]) -> Policy {
-    let rules = outcomes.iter().enumerate().map(|(nth, &outcome)| Rule {
-        name: format!("rule-{nth}"),
-        says: Box::new(move |_| outcome),
-    });
-    Policy { rules: rules.collect() }
+    let rules = outcomes
+        .iter()
+        .enumerate()
+        .map(|(nth, &outcome)| Rule::new(&format!("rule-{nth}"), outcome, |_, _| true));
+    Policy::of(rules.collect())
 }

@@ -114,7 +114,7 @@ fn an_ask_is_shown_whole_before_and_after_it_is_settled() {
     let mut view = AskView::pending(session_id(), Some("Fix it"), stage.ask(1));
     assert_eq!((view.state, view.ask()), (AskState::Pending, stage.ask(1).id));
     insta::assert_json_snapshot!("ask_pending", view);
-    view.settle(Settlement { at: stage.now, how: Settled::Expired { waited_s: 60 } });
+    view.settle(Settlement { at: stage.now, how: Settled::Expired { waited_s: 60, answer: None } });
     assert_eq!(view.state, AskState::Settled);
     let value = serde_json::to_value(&view).unwrap();
     assert_eq!(value["settlement"]["how"], json!({ "type": "expired", "waitedS": 60 }));

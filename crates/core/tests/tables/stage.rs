@@ -184,7 +184,7 @@ pub(crate) fn settles(key: &str) -> Input {
 }
 
 pub(crate) fn exited() -> Input {
-    Input::Agent(FromAgent::Exited { cause: "signal 9".to_owned() })
+    Input::Agent(FromAgent::Exited { cause: "signal 9".to_owned(), fault: None })
 }
 
 pub(crate) fn asks(key: &str) -> Input {
@@ -207,12 +207,14 @@ pub(crate) fn request(key: &str, subject: Subject) -> Request {
         item: None,
         params: Value::Null,
         agent: None,
+        echo_of: None,
     }
 }
 
 pub(crate) fn command() -> Subject {
     Subject::Command {
         command: "make".to_owned(),
+        argv: vec![],
         cwd: "/w".to_owned(),
         write_stdin: false,
         host: None,
@@ -268,6 +270,10 @@ fn event_line(event: &Event) -> String {
         Event::TurnEnded { turn, outcome, .. } => {
             format!("turn {} {}", turn.0, outcome_words(outcome))
         }
+        Event::AskNotShown { ask, via, why } => format!("ask {} not shown by {via}: {why}", ask.0),
+        Event::AskEchoed { key, ask } => format!("{key} echoes {ask}"),
+        Event::CommandStarted { ask, .. } => format!("command {} started", ask.0),
+        Event::CommandEnded { ask, result } => format!("command {} {:?}", ask.0, result.end),
         Event::Noted { method, .. } => format!("noted {method}"),
         Event::RequestRefused { answer, .. } => format!("request {answer}"),
         Event::Managed { .. } => "managed".to_owned(),
@@ -291,7 +297,10 @@ fn settled_words(how: &Settled) -> String {
             let bound = if *bound { ", bound" } else { "" };
             format!("answered by {by}{bound}: {}", answer_words(answer))
         }
-        Settled::Expired { waited_s } => format!("expired after {waited_s} s"),
+        Settled::Expired { waited_s, answer: None } => format!("expired after {waited_s} s"),
+        Settled::Expired { waited_s, answer: Some(answer) } => {
+            format!("expired after {waited_s} s: {}", answer_words(answer))
+        }
         Settled::Withdrawn => "withdrawn".to_owned(),
         Settled::Lost => "lost".to_owned(),
     }
@@ -300,7 +309,7 @@ fn settled_words(how: &Settled) -> String {
 fn answer_words(answer: &Answer) -> String {
     match answer {
         Answer::Decided { decision, .. } => decision_name(*decision).to_owned(),
-        Answer::Chosen { answers } => format!("{answers:?}"),
+        Answer::Chosen { answers, .. } => format!("{answers:?}"),
         Answer::Filled { content } => content.to_string(),
         Answer::Redacted => "redacted".to_owned(),
     }
@@ -311,7 +320,7 @@ fn outcome_words(outcome: &Outcome) -> String {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Interrupted => "interrupted".to_owned(),
         Outcome::Failed { error } => format!("failed: {}", error.message),
-        Outcome::Lost { cause } => format!("lost: {cause}"),
+        Outcome::Lost { cause, .. } => format!("lost: {cause}"),
     }
 }
 

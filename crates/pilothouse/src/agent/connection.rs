@@ -242,7 +242,7 @@ impl Connection {
         while let Ok(order) = self.orders.try_recv() {
             match order {
                 Order::Attach { mailbox, .. } => {
-                    mailbox.push(FromAgent::Exited { cause: cause.clone() }, 0);
+                    mailbox.push(FromAgent::Exited { cause: cause.clone(), fault: None }, 0);
                 }
                 Order::Request { reply, .. } => {
                     let error = AgentError { message: cause.clone(), detail: Value::Null };

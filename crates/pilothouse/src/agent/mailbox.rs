@@ -64,7 +64,7 @@ impl Mailbox {
         if waiting.messages.len() > MAX_MESSAGES || waiting.n_bytes > MAX_BYTES {
             let cause = "the agent said more than could be put on record in time".to_owned();
             waiting.messages.clear();
-            waiting.messages.push_back(FromAgent::Exited { cause });
+            waiting.messages.push_back(FromAgent::Exited { cause, fault: None });
             waiting.overrun = true;
         }
         drop(waiting);
@@ -134,7 +134,7 @@ mod tests {
         mailbox.push(settles(0), 1);
         assert!(mailbox.is_overrun());
         let left = mailbox.take(9).await;
-        assert!(matches!(left.as_slice(), [FromAgent::Exited { cause: _ }]), "{left:?}");
+        assert!(matches!(left.as_slice(), [FromAgent::Exited { cause: _, fault: None }]), "{left:?}");
     }
 
     #[tokio::test]

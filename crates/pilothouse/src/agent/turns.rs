@@ -101,7 +101,7 @@ impl Turns {
             if self.running.is_none()
                 && let Some(cause) = self.leaving.take()
             {
-                self.mailbox.push(FromAgent::Exited { cause }, 0);
+                self.mailbox.push(FromAgent::Exited { cause, fault: None }, 0);
                 return;
             }
             let deadline = self.running.as_ref().and_then(|it| it.until);

@@ -69,7 +69,7 @@ impl Driver {
             || !session.asks().is_empty()
         {
             let cause = "the Pilothouse that ran it is gone".to_owned();
-            self.take_up_all(now, vec![FromAgent::Exited { cause }], false);
+            self.take_up_all(now, vec![FromAgent::Exited { cause, fault: None }], false);
         }
     }
 

@@ -148,7 +148,7 @@ fn said(body: AnswerBody) -> Result<Said, Problem> {
         }
         (None, Some(answers), None) if plain => {
             let answers = answers.into_iter().map(|(id, it)| (id, it.answers)).collect();
-            Answer::Chosen { answers }
+            Answer::chosen(answers)
         }
         (None | Some(Decision::Accept), None, Some(content)) if plain => Answer::Filled { content },
         (None, None, None) => {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(read(json!({"digest": "d", "decision": "accept"})), Ok(accept));
         let chosen = read(json!({"digest": "d", "answers": {"q": {"answers": ["a"]}}}));
         let answers = BTreeMap::from([("q".to_owned(), vec!["a".to_owned()])]);
-        assert_eq!(chosen, Ok(Answer::Chosen { answers }));
+        assert_eq!(chosen, Ok(Answer::chosen(answers)));
         let filled = Ok(Answer::Filled { content: json!({"a": 1}) });
         assert_eq!(read(json!({"digest": "d", "content": {"a": 1}})), filled);
         let both = json!({"digest": "d", "decision": "accept", "content": {"a": 1}});

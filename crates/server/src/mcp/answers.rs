@@ -128,7 +128,7 @@ pub(crate) async fn answer(
         digest,
     } = said;
     let answer = match (action, answers, decision) {
-        (QUESTION, Some(answers), _) => Answer::Chosen { answers },
+        (QUESTION, Some(answers), _) => Answer::chosen(answers),
         (_, _, Some(Decision::Accept)) if content.is_some() => {
             Answer::Filled { content: content.map(Value::Object).unwrap_or_default() }
         }

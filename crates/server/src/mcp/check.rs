@@ -402,7 +402,7 @@ pub(crate) fn as_ended(envelope: &Envelope, wanted: TurnId) -> Option<TurnView> 
     let Event::TurnEnded { turn, outcome, report } = &envelope.event else { return None };
     let error = match outcome {
         Outcome::Failed { error } => Some(error.clone()),
-        Outcome::Lost { cause } => Some(AgentError { message: cause.clone(), detail: Value::Null }),
+        Outcome::Lost { cause, .. } => Some(AgentError { message: cause.clone(), detail: Value::Null }),
         Outcome::Completed | Outcome::Interrupted => None,
     };
     (*turn == wanted).then(|| TurnView {

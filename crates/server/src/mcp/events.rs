@@ -192,7 +192,7 @@ fn item_type(kind: &str) -> &'static str {
 fn reason(outcome: &Outcome) -> Option<&str> {
     match outcome {
         Outcome::Failed { error } => Some(&error.message),
-        Outcome::Lost { cause } => Some(cause),
+        Outcome::Lost { cause, .. } => Some(cause),
         Outcome::Completed | Outcome::Interrupted => None,
     }
 }

@@ -166,7 +166,7 @@ fn accepted(ask: &AskView, content: Option<&Value>) -> Reception {
             let each = content
                 .iter()
                 .filter_map(|(id, it)| it.as_str().map(|it| (id.clone(), vec![it.to_owned()])));
-            answered(Answer::Chosen { answers: each.collect::<BTreeMap<_, _>>() })
+            answered(Answer::chosen(each.collect::<BTreeMap<_, _>>()))
         }
         (Subject::Question { .. }, _) => Reception::NotShown,
         // The form has no fields: saying yes to it is all that it takes.
