@@ -13,6 +13,7 @@ mod agent;
 mod ask;
 mod command;
 mod cursor;
+pub mod display;
 mod event;
 mod form;
 mod id;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import fixture from '../../../fixtures/display.json?raw';
 import { firstWords, hiddenIn, plainly, segments, shortCommand, splitShell } from './display';
 
 describe('visible escapes', () => {
@@ -33,6 +34,37 @@ describe('visible escapes', () => {
 
   it('marks what stands for a hidden character, and only that', () => {
     expect(segments('ab\u200bc')).toEqual([{ text: 'ab' }, { text: '\\u{200B}', hidden: 'zero width space (U+200B, invisible character)' }, { text: 'c' }]);
+  });
+});
+
+interface Fixture {
+  kinds: Record<string, [string, string][]>;
+  cases: { name: string; text: string; shown: string; found: Record<string, number> }[];
+}
+
+describe('as on every other surface', () => {
+  const { kinds, cases } = JSON.parse(fixture) as Fixture;
+  const kindOf = (hidden: string) => /, ([^,)]*)\)?$/.exec(hidden)?.[1] ?? '';
+
+  it.each(cases)('$name', ({ text, shown, found }) => {
+    expect(plainly(text)).toBe(shown);
+    const counted: Record<string, number> = {};
+    for (const { hidden } of segments(text)) if (hidden) counted[kindOf(hidden)] = (counted[kindOf(hidden)] ?? 0) + 1;
+    expect(counted).toEqual(found);
+  });
+
+  it('every letter is of the same kind', () => {
+    const ranges = Object.entries(kinds).flatMap(([kind, list]) =>
+      list.map(([from, to]) => ({ kind, from: parseInt(from, 16), to: parseInt(to, 16) })));
+    const wrong: string[] = [];
+    for (let code = 0; code <= 0x10ffff; code += 1) {
+      if (code === 0xd800) code = 0xe000;
+      const expected = ranges.find(({ from, to }) => code >= from && code <= to)?.kind;
+      const hidden = segments(String.fromCodePoint(code))[0]?.hidden;
+      const kind = hidden === undefined ? undefined : kindOf(hidden);
+      if (kind !== expected) wrong.push(`U+${code.toString(16)}: ${String(kind)}, not ${String(expected)}`);
+    }
+    expect(wrong).toEqual([]);
   });
 });
 

@@ -139,6 +139,7 @@ fn json_stays_json() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test may look at the clock")]
 fn a_long_text_takes_as_long_as_it_is_long() {
     // What would make a reader that looks back or ahead take the square of its length.
     let hostile = [
