@@ -17,7 +17,7 @@ use pilothouse_testkit::{
 };
 use serde_json::{Value, json};
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(50);
 
 #[tokio::test]
 async fn an_approval_is_recorded_answered_and_the_turn_ends() {
