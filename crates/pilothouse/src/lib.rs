@@ -7,6 +7,7 @@
 
 pub mod agent;
 mod broker;
+mod caller;
 mod clock;
 mod config;
 mod driver;
