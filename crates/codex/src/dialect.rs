@@ -136,6 +136,11 @@ impl Dialect {
             Self::Proto => "proto",
         }
     }
+
+    /// What can be done in it with a version of Codex; without one, with today's.
+    pub fn can(self, version: Option<&str>) -> Capabilities {
+        capabilities(self, version)
+    }
 }
 
 impl fmt::Display for Dialect {

@@ -14,6 +14,7 @@
 mod app_server;
 mod dialect;
 pub mod exec;
+mod garble;
 pub mod proto;
 mod shell;
 

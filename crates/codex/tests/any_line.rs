@@ -167,6 +167,6 @@ proptest! {
         }
         peer.detach(now, Tag(0), true);
         prop_assert_eq!(peer.tags().count(), 0);
-        prop_assert_eq!(peer.exited("gone"), []);
+        prop_assert_eq!(peer.exited("gone", None), []);
     }
 }

@@ -196,7 +196,7 @@ proptest! {
                     peer.on_tick(now)
                 }
                 Happening::Exit => {
-                    let more = peer.exited("gone");
+                    let more = peer.exited("gone", None);
                     prop_assert_eq!(peer.tags().count(), 0);
                     more
                 }
@@ -221,7 +221,7 @@ proptest! {
             }
         }
         // Each request of ours has an end.
-        for output in peer.exited("over") {
+        for output in peer.exited("over", None) {
             if let Output::Answered { id, .. } = output {
                 prop_assert!(raw.remove(&id));
             }

@@ -193,7 +193,7 @@ fn few_requests_are_under_way_and_the_rest_waits_or_fails() {
     }
     assert_eq!(refused, 1_900 - (1_024 - 67));
     // Whoever waits is answered in the end.
-    let gone = peer.exited("gone");
+    let gone = peer.exited("gone", None);
     assert_eq!(gone.iter().filter(|it| matches!(it, Output::Answered { .. })).count(), 32 + 1_024);
 }
 
@@ -294,7 +294,7 @@ fn a_program_that_speaks_no_protocol_is_not_understood() {
     peer.hello(NOW);
     peer.attach(NOW, A, &Attach::Start, &spec());
     assert_eq!(peer.receive(NOW, "Welcome to something else!"), []);
-    let outputs = peer.exited("exit status: 0");
+    let outputs = peer.exited("exit status: 0", None);
     let [Output::Said(A, FromAgent::NotReady { error }), Output::Said(A, FromAgent::Exited { .. })] =
         outputs.as_slice()
     else {
@@ -302,6 +302,64 @@ fn a_program_that_speaks_no_protocol_is_not_understood() {
     };
     assert_eq!(error.detail["code"], "PROTOCOL_PARSE_ERROR");
     assert!(error.message.contains("exit status: 0"), "{error:?}");
+}
+
+#[test]
+fn a_program_that_goes_on_without_a_protocol_is_given_up() {
+    let unclear = |outputs: &[Output]| match outputs {
+        [
+            Output::Answered { id: 5, result: Err(asked) },
+            Output::Said(A, FromAgent::NotReady { error }),
+            Output::Broken { cause },
+        ] => {
+            assert_eq!(asked, error);
+            assert_eq!(&error.message, cause);
+            error.detail["code"] == "PROTOCOL_PARSE_ERROR"
+        }
+        _ => false,
+    };
+    let begun = || {
+        let mut peer = peer();
+        peer.hello(NOW);
+        peer.attach(NOW, A, &Attach::Start, &spec());
+        peer.request(NOW, None, 5, "model/list", Value::Null);
+        peer
+    };
+    // A banner may come first, but not for ever.
+    let mut slow = begun();
+    assert_eq!(slow.receive(at(1), "Welcome!"), []);
+    assert_eq!(slow.next_deadline(), Some(at(11)));
+    assert_eq!(slow.on_tick(at(10)), []);
+    let outputs = slow.on_tick(at(11));
+    assert!(unclear(&outputs), "{outputs:?}");
+    assert_eq!(slow.next_deadline(), None);
+    let mut long = begun();
+    let told = (0..100).find_map(|it| {
+        let outputs = long.receive(NOW, &format!("line {it}"));
+        (!outputs.is_empty()).then_some((it, outputs))
+    });
+    let (n_lines, outputs) = told.unwrap();
+    assert_eq!(n_lines, 63);
+    assert!(unclear(&outputs), "{outputs:?}");
+    // Whoever speaks after its banner is heard, and its slips are only counted.
+    let mut wrapped = begun();
+    wrapped.receive(NOW, "Welcome!");
+    respond(&mut wrapped, 1, &json!({"userAgent": "c/0.171.0 (x)"}));
+    for _ in 0..100 {
+        assert_eq!(wrapped.receive(at(20), "nonsense"), []);
+    }
+    assert_eq!(wrapped.tags().count(), 1);
+}
+
+#[test]
+fn a_request_that_codex_leaves_without_an_answer_has_timed_out() {
+    let mut peer = with_thread();
+    peer.request(NOW, None, 5, "model/list", Value::Null);
+    let outputs = peer.on_tick(at(30));
+    let [Output::Answered { id: 5, result: Err(error) }] = outputs.as_slice() else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!(error.detail["code"], "TIMEOUT");
 }
 
 #[test]
@@ -415,7 +473,7 @@ fn a_raw_request_is_about_the_session_s_thread_and_is_always_answered() {
     assert_eq!(respond(&mut peer, 3, &json!({"x": 1})), [answered]);
     let outputs = peer.request(NOW, Some(B), 10, "thread/read", Value::Null);
     assert!(matches!(outputs.as_slice(), [Output::Answered { id: 10, result: Err(_) }]));
-    peer.exited("gone");
+    peer.exited("gone", None);
     let outputs = peer.request(NOW, None, 11, "model/list", Value::Null);
     assert!(matches!(outputs.as_slice(), [Output::Answered { id: 11, result: Err(_) }]));
 }
@@ -424,9 +482,10 @@ fn a_raw_request_is_about_the_session_s_thread_and_is_always_answered() {
 fn the_end_of_the_process_is_told_to_every_session() {
     let mut peer = with_turn();
     peer.attach(NOW, B, &Attach::Start, &spec());
-    let exited = |tag| Output::Said(tag, FromAgent::Exited { cause: "signal 9".into(), fault: None });
-    assert_eq!(peer.exited("signal 9"), [exited(A), exited(B)]);
-    assert_eq!(peer.exited("signal 9"), []);
+    let exited =
+        |tag| Output::Said(tag, FromAgent::Exited { cause: "signal 9".into(), fault: None });
+    assert_eq!(peer.exited("signal 9", None), [exited(A), exited(B)]);
+    assert_eq!(peer.exited("signal 9", None), []);
     assert_eq!(peer.next_deadline(), None);
 }
 

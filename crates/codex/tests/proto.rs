@@ -123,7 +123,7 @@ fn what_cannot_be_attached_is_told_at_once() {
     check(&mut new(), TAG, &Attach::Fork { thread: thread() }, "cannot copy");
     check(&mut ready(), Tag(8), &Attach::Start, "another session");
     let mut gone = new();
-    gone.exited("gone");
+    gone.exited("gone", None);
     check(&mut gone, TAG, &Attach::Start, "gone");
 }
 
@@ -199,6 +199,31 @@ fn an_error_instead_of_a_turn_refuses_it() {
 }
 
 #[test]
+fn a_process_that_says_what_makes_no_sense_is_given_up_sooner() {
+    let code = |said: &[FromAgent]| match said {
+        [FromAgent::NotReady { error }, ..] => error.detail["code"].clone(),
+        _ => panic!("{said:?}"),
+    };
+    let begun = || {
+        let mut peer = Peer::new("p0".into(), Some("0.42.0".into()));
+        peer.hello(NOW);
+        peer.attach(NOW, TAG, &Attach::Start, &spec());
+        assert_eq!(peer.receive(NOW, "Welcome!"), []);
+        peer
+    };
+    let mut slow = begun();
+    assert_eq!(slow.next_deadline(), Some(later(10)));
+    assert_eq!(code(&said(slow.on_tick(later(10)))), "PROTOCOL_PARSE_ERROR");
+    let mut long = begun();
+    let outputs = (0..100).map(|_| long.receive(NOW, "{}")).find(|it| !it.is_empty());
+    assert_eq!(code(&said(outputs.unwrap())), "PROTOCOL_PARSE_ERROR");
+    assert_eq!(code(&said(begun().exited("exit status: 0", None))), "PROTOCOL_PARSE_ERROR");
+    let mut wrapped = begun();
+    hear(&mut wrapped, "", &json!({"type": "session_configured", "session_id": "t"}));
+    assert_eq!(wrapped.next_deadline(), None);
+}
+
+#[test]
 fn a_process_that_says_nothing_is_given_up() {
     let mut peer = Peer::new("p0".into(), None);
     peer.hello(NOW);
@@ -223,7 +248,7 @@ fn a_process_that_does_not_shut_down_is_given_up() {
     assert_eq!(hear(&mut peer, "sub-1", &json!({"type": "turn_aborted"})), []);
     let outputs = peer.on_tick(later(5));
     assert!(matches!(outputs[..], [Output::Broken { .. }]), "{outputs:?}");
-    assert_eq!(peer.exited("gone"), []);
+    assert_eq!(peer.exited("gone", None), []);
 }
 
 #[test]

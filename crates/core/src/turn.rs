@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Actor, Prompt, TurnId, spec};
 
@@ -42,6 +42,20 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Why it did not end well, if it did not.
+    pub fn error(&self) -> Option<AgentError> {
+        match self {
+            Self::Completed | Self::Interrupted => None,
+            Self::Failed { error } => Some(error.clone()),
+            Self::Lost { cause, fault } => {
+                let detail = fault.map_or(Value::Null, |it| json!({ "code": it.code() }));
+                Some(AgentError { message: cause.clone(), detail })
+            }
+        }
+    }
+}
+
 /// What kind of fault ended an agent's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,6 +64,16 @@ pub enum Fault {
     DoesNotRead,
     /// What it said was not its protocol.
     MakesNoSense,
+}
+
+impl Fault {
+    /// The code by which surfaces tell it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::DoesNotRead => "WRITE_QUEUE_DROPPED",
+            Self::MakesNoSense => "PROTOCOL_PARSE_ERROR",
+        }
+    }
 }
 
 /// What a turn came to, as the agent's dialect gathered it.

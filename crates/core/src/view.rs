@@ -293,13 +293,7 @@ impl Session {
             });
         }
         let turn = self.last_turn()?;
-        let error = match &turn.outcome {
-            Outcome::Failed { error } => Some(error.clone()),
-            Outcome::Lost { cause, fault: _ } => {
-                Some(AgentError { message: cause.clone(), detail: Value::Null })
-            }
-            Outcome::Completed | Outcome::Interrupted => None,
-        };
+        let error = turn.outcome.error();
         Some(TurnView {
             turn: turn.id,
             turn_id: turn.name.clone(),

@@ -1,7 +1,8 @@
 //! Requests of Codex's that are asks: what each is about, and which answers it takes.
 
 use pilothouse_core::{
-    AskRef, Decision, NetworkAmendment, Offer, Question, QuestionOption, Reach, Request, SubAgent, Subject,
+    AskRef, Decision, NetworkAmendment, Offer, Question, QuestionOption, Reach, Request, SubAgent,
+    Subject,
 };
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use super::{
     Output, Tag,
     asks::{self, Asked, Source},
     items, methods,
-    peer::{MAX_ASKS, MAX_WARNINGS, Peer},
+    peer::{MAX_ASKS, MAX_WARNINGS, Peer, Phase},
     refusals::refuse,
     seat::{Child, MAX_SUB_AGENTS},
     strangers::request_id,
@@ -31,10 +31,15 @@ impl Peer {
     /// Takes a line from Codex.
     pub fn receive(&mut self, now: Timestamp, line: &str) -> Vec<Output> {
         if let Some(message) = wire::parse(line) {
+            self.garble.clear();
             return self.on_message(now, message, line.len());
         }
         self.n_malformed = self.n_malformed.saturating_add(1);
-        vec![]
+        if self.phase != Phase::New {
+            return vec![];
+        }
+        self.garble.add(now);
+        self.give_up_on_garble(now)
     }
 
     pub(super) fn on_message(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use pilothouse_core::{AgentError, Attach, FromAgent, Spec, ToAgent};
+use pilothouse_core::{AgentError, Attach, Fault, FromAgent, Spec, ToAgent};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
     versions::Version,
     wire::{REFUSED, refusal},
 };
+use crate::garble::Garble;
 
 /// Most asks that Codex may have pending on one connection; more are refused at once.
 pub(crate) const MAX_ASKS: usize = 4_096;
@@ -44,6 +45,8 @@ pub struct Peer {
     pub(super) asks: BTreeMap<String, Asked>,
     pub(super) warnings: Vec<(String, Value)>,
     pub(super) n_malformed: u64,
+    /// What came before the handshake was over.
+    pub(super) garble: Garble,
 }
 
 /// How far the conversation is.
@@ -76,6 +79,7 @@ impl Peer {
             asks: BTreeMap::new(),
             warnings: vec![],
             n_malformed: 0,
+            garble: Garble::default(),
         }
     }
 
@@ -235,30 +239,33 @@ impl Peer {
     }
 
     /// The process is gone, and with it all that was asked and answered.
-    pub fn exited(&mut self, cause: &str) -> Vec<Output> {
+    pub fn exited(&mut self, cause: &str, fault: Option<Fault>) -> Vec<Output> {
         // It may not be the Codex that it is taken for.
-        let garbled = self.phase == Phase::New && self.n_malformed > 0;
-        let mut outputs = self.end(cause, false);
+        let unclear = self.garble.explain(cause).filter(|_| self.phase == Phase::New);
+        let fault = fault.or(unclear.as_ref().map(|_| Fault::MakesNoSense));
+        let detail = fault.map_or(Value::Null, |it| json!({ "code": it.code() }));
+        let error = AgentError { message: cause.to_owned(), detail };
+        let mut outputs = self.end(unclear.as_ref().unwrap_or(&error), false);
         self.asks.clear();
         self.threads.clear();
         for tag in std::mem::take(&mut self.seats).into_keys() {
-            if garbled {
-                outputs.push(Output::Said(tag, FromAgent::NotReady { error: unclear(cause) }));
+            if let Some(error) = unclear.clone() {
+                outputs.push(Output::Said(tag, FromAgent::NotReady { error }));
             }
-            outputs.push(Output::Said(tag, FromAgent::Exited { cause: cause.to_owned(), fault: None }));
+            outputs.push(Output::Said(tag, FromAgent::Exited { cause: cause.to_owned(), fault }));
         }
         outputs
     }
 
     /// Nothing will be answered any more. Unless the end of the process tells them, sessions that
     /// wait for their threads hear of it.
-    pub(super) fn end(&mut self, cause: &str, tell_attaching: bool) -> Vec<Output> {
+    pub(super) fn end(&mut self, error: &AgentError, tell_attaching: bool) -> Vec<Output> {
         self.phase = Phase::Over;
+        self.garble.clear();
         let mut outputs = Vec::new();
         for outgoing in self.requests.drain() {
             if let Purpose::Raw(id) = outgoing.purpose {
-                let error = AgentError { message: cause.to_owned(), detail: Value::Null };
-                outputs.push(Output::Answered { id, result: Err(error) });
+                outputs.push(Output::Answered { id, result: Err(error.clone()) });
             }
         }
         self.early.clear();
@@ -272,7 +279,7 @@ impl Peer {
                 .collect();
             for tag in attaching {
                 self.seats.remove(&tag);
-                outputs.push(not_ready(tag, cause));
+                outputs.push(Output::Said(tag, FromAgent::NotReady { error: error.clone() }));
             }
         }
         outputs
@@ -280,7 +287,8 @@ impl Peer {
 
     /// When to call [`Peer::on_tick`] next.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.requests.next_deadline().into_iter().chain(self.strangers.next_deadline()).min()
+        let deadlines = [self.requests.next_deadline(), self.strangers.next_deadline()];
+        deadlines.into_iter().flatten().chain(self.garble.until()).min()
     }
 
     /// Does what time has come for.
@@ -289,12 +297,20 @@ impl Peer {
         for outgoing in self.requests.overdue(now) {
             let waited = outgoing.timeout().as_secs();
             let message = format!("Codex did not answer {} within {waited} s", outgoing.method);
-            outputs.extend(self.on_failure(
-                now,
-                outgoing,
-                AgentError { message, detail: Value::Null },
-            ));
+            let detail = match outgoing.purpose {
+                // A handshake that fails is a failed start, whatever it fails of.
+                Purpose::Initialize => Value::Null,
+                Purpose::Attach { .. }
+                | Purpose::StartTurn { .. }
+                | Purpose::Interrupt { .. }
+                | Purpose::Leave { .. }
+                | Purpose::Manage { .. }
+                | Purpose::Quiet
+                | Purpose::Raw(_) => json!({ "code": "TIMEOUT" }),
+            };
+            outputs.extend(self.on_failure(now, outgoing, AgentError { message, detail }));
         }
+        outputs.extend(self.give_up_on_garble(now));
         for id in self.strangers.give_up(now) {
             let line = refusal(&id, REFUSED, "Pilothouse does not know this thread");
             outputs.push(Output::Line(line));
@@ -340,15 +356,6 @@ impl Peer {
     pub(super) fn pump(&mut self, now: Timestamp) -> Vec<Output> {
         self.requests.pump(now).into_iter().map(Output::Line).collect()
     }
-}
-
-fn unclear(cause: &str) -> AgentError {
-    let message = format!(
-        "Pilothouse could not understand Codex, which ended before it had said a word of its \
-         protocol; install a version that is supported, and see that nothing else writes to its \
-         stdout ({cause})"
-    );
-    AgentError { message, detail: json!({ "code": "PROTOCOL_PARSE_ERROR" }) }
 }
 
 pub(super) fn not_ready(tag: Tag, message: &str) -> Output {

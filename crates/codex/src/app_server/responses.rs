@@ -59,7 +59,11 @@ impl Peer {
         error: AgentError,
     ) -> Vec<Output> {
         match outgoing.purpose {
-            Purpose::Initialize => self.on_broken(&error.message),
+            Purpose::Initialize => {
+                // It may not be the Codex that it is taken for.
+                let unclear = self.garble.explain(&error.message);
+                self.on_broken(&unclear.unwrap_or(error))
+            }
             Purpose::Attach { tag, seat } => {
                 if self.seats.get(&tag).is_none_or(|it| it.number != seat) {
                     return vec![];
@@ -88,19 +92,27 @@ impl Peer {
         }
     }
 
-    fn on_broken(&mut self, cause: &str) -> Vec<Output> {
-        let mut outputs = self.end(cause, true);
-        outputs.push(Output::Broken { cause: cause.to_owned() });
+    /// Nobody waits any longer for a program to speak that has said what makes no sense.
+    pub(super) fn give_up_on_garble(&mut self, now: Timestamp) -> Vec<Output> {
+        let is_hopeless = self.phase == Phase::New && self.garble.is_hopeless(now);
+        let unclear = is_hopeless.then(|| self.garble.explain("it goes on")).flatten();
+        unclear.map(|it| self.on_broken(&it)).unwrap_or_default()
+    }
+
+    fn on_broken(&mut self, error: &AgentError) -> Vec<Output> {
+        let mut outputs = self.end(error, true);
+        outputs.push(Output::Broken { cause: error.message.clone() });
         outputs
     }
 
     fn on_initialized(&mut self, now: Timestamp, result: &Value) -> Vec<Output> {
         let told = text(result, &["userAgent"]).and_then(Version::in_user_agent);
         if let Some(version) = told.filter(|it| *it < FLOOR) {
-            return self.on_broken(&format!(
+            let message = format!(
                 "Codex {version} does not say when a turn is over; install {FLOOR} or later, best \
                  the current version"
-            ));
+            );
+            return self.on_broken(&AgentError { message, detail: Value::Null });
         }
         let version = told.unwrap_or(Version::NEWEST);
         self.phase = Phase::Up(version);

@@ -35,6 +35,11 @@ impl Exit {
         self.code.is_none_or(|it| it >= SIGNALS)
     }
 
+    /// It said why, or that it meant to.
+    pub(crate) fn tells_why(&self) -> bool {
+        self.reason().is_some()
+    }
+
     /// In words.
     pub(crate) fn cause(&self) -> String {
         let how = match self.code {

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     app_server::{gathered::Gathered, wire::text},
+    garble,
     proto::events::Events,
 };
 
@@ -134,11 +135,29 @@ impl Reader {
         self.n_malformed
     }
 
+    /// It has said much, and nothing of the protocol: nobody need wait for more.
+    pub fn is_garbled(&self) -> bool {
+        self.phase == Phase::Silent && garble::is_much(self.n_malformed)
+    }
+
+    /// What to say of a process that has said nothing of the protocol and does not end.
+    pub fn unspoken(&self, cause: &str) -> Option<AgentError> {
+        (self.n_malformed > 0).then(|| garble::error(self.n_malformed, cause))
+    }
+
+    /// It said things that make no sense, and nothing about why it ended.
+    fn unclear(&self, exit: &Exit) -> Option<AgentError> {
+        if exit.tells_why() { None } else { self.unspoken(&exit.cause()) }
+    }
+
     /// The process has ended, and with it the turn.
     pub fn exited(&mut self, exit: &Exit) -> Vec<FromAgent> {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => vec![],
-            Phase::Silent => self.never(exit.error()),
+            Phase::Silent => {
+                let error = self.unclear(exit).unwrap_or_else(|| exit.error());
+                self.never(error)
+            }
             Phase::Astray(thread) => {
                 let expected = self.expected.as_deref().unwrap_or_default();
                 let message = format!(

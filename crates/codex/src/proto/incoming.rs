@@ -26,7 +26,8 @@ impl Peer {
                 let body = items::command(&call(event), event);
                 let command = text(&body, &["command"]).unwrap_or_default().to_owned();
                 let command = if command.is_empty() { UNNAMED.to_owned() } else { command };
-                let subject = Subject::Command { command, argv: vec![], cwd, write_stdin: false, host: None };
+                let subject =
+                    Subject::Command { command, argv: vec![], cwd, write_stdin: false, host: None };
                 self.on_ask(id, event, body, subject, "exec_approval")
             }
             (Phase::Up { .. }, "apply_patch_approval_request") => {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use pilothouse_core::{
-    AgentError, Answer, Attach, Decision, Facts, FromAgent, Management, Prompt, Spec, ToAgent,
+    AgentError, Answer, Attach, Decision, Facts, Fault, FromAgent, Management, Prompt, Spec,
+    ToAgent,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,10 @@ use super::{
     events::{Events, note},
     ops,
 };
-use crate::app_server::{Output, Tag, answers::unanswered};
+use crate::{
+    app_server::{Output, Tag, answers::unanswered},
+    garble::Garble,
+};
 
 /// How long Codex may take to say that it is there. It waits for the MCP servers before.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
@@ -37,6 +41,8 @@ pub struct Peer {
     n_submissions: u64,
     pub(super) n_asks: u64,
     n_malformed: u64,
+    /// What came before Codex said that it is there.
+    garble: Garble,
 }
 
 /// How far the conversation is.
@@ -89,6 +95,7 @@ impl Peer {
             n_submissions: 0,
             n_asks: 0,
             n_malformed: 0,
+            garble: Garble::default(),
         }
     }
 
@@ -132,13 +139,18 @@ impl Peer {
     }
 
     /// Takes a line from Codex.
-    pub fn receive(&mut self, _now: Timestamp, line: &str) -> Vec<Output> {
+    pub fn receive(&mut self, now: Timestamp, line: &str) -> Vec<Output> {
         let message: Option<Map<String, Value>> = serde_json::from_str(line).ok();
         let Some(event) = message.as_ref().and_then(|it| it.get("msg")).filter(|it| it.is_object())
         else {
             self.n_malformed = self.n_malformed.saturating_add(1);
-            return vec![];
+            if !matches!(self.phase, Phase::New { .. }) {
+                return vec![];
+            }
+            self.garble.add(now);
+            return self.give_up_on_garble(now);
         };
+        self.garble.clear();
         let id = message.as_ref().and_then(|it| it.get("id")).and_then(Value::as_str);
         self.on_event(id.unwrap_or_default(), event)
     }
@@ -209,12 +221,21 @@ impl Peer {
     }
 
     /// The process is gone, and with it all that was asked and answered.
-    pub fn exited(&mut self, cause: &str) -> Vec<Output> {
+    pub fn exited(&mut self, cause: &str, fault: Option<Fault>) -> Vec<Output> {
+        let unclear = self.garble.explain(cause);
+        let fault = fault.or(unclear.as_ref().map(|_| Fault::MakesNoSense));
+        self.garble.clear();
         self.phase = Phase::Over;
         self.asks.clear();
         self.awaited = None;
-        let gone = |it: Seat| Output::Said(it.tag, FromAgent::Exited { cause: cause.to_owned(), fault: None });
-        self.seat.take().map(gone).into_iter().collect()
+        let unclear = |it: &Seat| {
+            let error = unclear?;
+            Some(Output::Said(it.tag, FromAgent::NotReady { error }))
+        };
+        let gone =
+            |it: Seat| Output::Said(it.tag, FromAgent::Exited { cause: cause.to_owned(), fault });
+        let Some(seat) = self.seat.take() else { return vec![] };
+        unclear(&seat).into_iter().chain([gone(seat)]).collect()
     }
 
     /// When to call [`Peer::on_tick`] next.
@@ -224,7 +245,8 @@ impl Peer {
             Phase::Leaving { until } => Some(until),
             Phase::Up { .. } | Phase::Over => None,
         };
-        phase.into_iter().chain(self.awaited.as_ref().map(|it| it.until)).min()
+        let awaited = self.awaited.as_ref().map(|it| it.until);
+        phase.into_iter().chain(awaited).chain(self.garble.until()).min()
     }
 
     /// Does what time has come for.
@@ -234,8 +256,12 @@ impl Peer {
             self.awaited = None;
             let waited = TURN_TIMEOUT.as_secs();
             let message = format!("Codex did not begin the turn within {waited} s");
-            outputs.extend(self.seat.as_ref().map(|it| refused(it.tag, &message)));
+            let detail = json!({ "code": "TIMEOUT" });
+            let error = AgentError { message, detail };
+            let refused = |it: &Seat| Output::Said(it.tag, FromAgent::TurnRefused { error });
+            outputs.extend(self.seat.as_ref().map(refused));
         }
+        outputs.extend(self.give_up_on_garble(now));
         let cause = match self.phase {
             Phase::New { until: Some(until) } if until <= now => {
                 format!("Codex did not answer within {} s", START_TIMEOUT.as_secs())
@@ -247,10 +273,25 @@ impl Peer {
                 return outputs;
             }
         };
-        self.phase = Phase::Over;
-        outputs.extend(self.seat.take().map(|it| not_ready(it.tag, &cause)));
-        outputs.push(Output::Broken { cause });
+        outputs.extend(self.break_off(AgentError { message: cause, detail: Value::Null }));
         outputs
+    }
+
+    /// Nobody waits any longer for a program to speak that has said what makes no sense.
+    fn give_up_on_garble(&mut self, now: Timestamp) -> Vec<Output> {
+        if !matches!(self.phase, Phase::New { .. }) || !self.garble.is_hopeless(now) {
+            return vec![];
+        }
+        let unclear = self.garble.explain("it goes on");
+        unclear.map(|it| self.break_off(it)).unwrap_or_default()
+    }
+
+    fn break_off(&mut self, error: AgentError) -> Vec<Output> {
+        let cause = error.message.clone();
+        self.garble.clear();
+        self.phase = Phase::Over;
+        let told = |it: Seat| Output::Said(it.tag, FromAgent::NotReady { error });
+        self.seat.take().map(told).into_iter().chain([Output::Broken { cause }]).collect()
     }
 
     /// The session that is here.

@@ -87,7 +87,7 @@ impl Client {
     fn note(&mut self, note: &Value) {
         let text = note["note"].as_str().unwrap_or_default();
         if text.contains("EOF") || text.contains("exit") {
-            let outputs = self.peer.exited(text);
+            let outputs = self.peer.exited(text, None);
             self.perform(outputs, None);
         }
     }
@@ -110,7 +110,7 @@ impl Client {
             None => return self.answer(message),
             Some("initialized") => return,
             Some("initialize") => {
-                let outputs = self.peer.exited("gone");
+                let outputs = self.peer.exited("gone", None);
                 self.perform(outputs, None);
                 self.n_processes += 1;
                 self.peer = new_peer(self.n_processes);

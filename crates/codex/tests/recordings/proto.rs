@@ -130,7 +130,7 @@ impl Client {
 
     fn note(&mut self, note: &Value) {
         if note["note"] == "stdout EOF" || note["note"] == "exit 0" {
-            let outputs = self.peer.exited("exit 0");
+            let outputs = self.peer.exited("exit 0", None);
             self.perform(outputs);
         }
     }

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use pilothouse_codex::{Output as Said, Tag};
-use pilothouse_core::{AgentError, Attach, FromAgent, Spec, ToAgent};
-use serde_json::Value;
+use pilothouse_core::{AgentError, Attach, Fault, FromAgent, Spec, ToAgent};
+use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
@@ -16,7 +16,7 @@ use super::{
     conversation::Conversation,
     lines::Line,
     mailbox::Mailbox,
-    process::{Exit, Output, Process},
+    process::{Exit, Output, Process, WriteError},
     tree::Ladder,
 };
 
@@ -57,6 +57,7 @@ pub(crate) struct Connection {
     idle_limit: Duration,
     idle_since: Option<Instant>,
     cause: Option<String>,
+    fault: Option<Fault>,
     ending: JoinSet<()>,
 }
 
@@ -88,6 +89,7 @@ impl Connection {
             idle_limit,
             idle_since: Some(Instant::now()),
             cause: None,
+            fault: None,
             ending: JoinSet::new(),
         }
     }
@@ -188,7 +190,7 @@ impl Connection {
             match it {
                 Said::Line(line) => {
                     if let Err(error) = self.process.handle().write(line) {
-                        self.end(&error.to_string(), self.ladder);
+                        self.on_unwritten(error);
                     }
                 }
                 Said::Said(tag, message) => self.deliver(tag, message, n_bytes),
@@ -204,6 +206,16 @@ impl Connection {
                 Said::Broken { cause } => self.end(&cause, self.ladder),
             }
         }
+    }
+
+    fn on_unwritten(&mut self, error: WriteError) {
+        let mut ladder = self.ladder;
+        if error == WriteError::Blocked && self.cause.is_none() {
+            self.fault = Some(Fault::DoesNotRead);
+            // It would not read the end of its input either.
+            ladder.close_stdin = Duration::ZERO;
+        }
+        self.end(&error.to_string(), ladder);
     }
 
     fn deliver(&mut self, tag: Tag, message: FromAgent, n_bytes: usize) {
@@ -236,17 +248,18 @@ impl Connection {
     fn on_exit(&mut self, exit: &Exit) {
         self.orders.close();
         let cause = self.exit_cause(exit);
-        let said = self.peer.exited(&cause);
+        let said = self.peer.exited(&cause, self.fault);
         self.perform(said, 0);
         // Orders that came too late: their sessions must hear it too.
         while let Ok(order) = self.orders.try_recv() {
             match order {
                 Order::Attach { mailbox, .. } => {
-                    mailbox.push(FromAgent::Exited { cause: cause.clone(), fault: None }, 0);
+                    let (cause, fault) = (cause.clone(), self.fault);
+                    mailbox.push(FromAgent::Exited { cause, fault }, 0);
                 }
                 Order::Request { reply, .. } => {
-                    let error = AgentError { message: cause.clone(), detail: Value::Null };
-                    drop(reply.send(Err(error)));
+                    let detail = self.fault.map_or(Value::Null, |it| json!({ "code": it.code() }));
+                    drop(reply.send(Err(AgentError { message: cause.clone(), detail })));
                 }
                 Order::Tell { .. } | Order::Detach { .. } | Order::GiveUp | Order::End { .. } => {}
             }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pilothouse_codex::{Client, Output, Peer, Tag, proto};
-use pilothouse_core::{Attach, Spec, ToAgent};
+use pilothouse_core::{Attach, Fault, Spec, ToAgent};
 use serde_json::Value;
 
 /// Our end of it.
@@ -74,8 +74,8 @@ impl Conversation {
         with!(it in self => it.request(now, tag, id, method, params))
     }
 
-    pub(crate) fn exited(&mut self, cause: &str) -> Vec<Output> {
-        with!(it in self => it.exited(cause))
+    pub(crate) fn exited(&mut self, cause: &str, fault: Option<Fault>) -> Vec<Output> {
+        with!(it in self => it.exited(cause, fault))
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {

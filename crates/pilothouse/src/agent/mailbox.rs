@@ -134,7 +134,10 @@ mod tests {
         mailbox.push(settles(0), 1);
         assert!(mailbox.is_overrun());
         let left = mailbox.take(9).await;
-        assert!(matches!(left.as_slice(), [FromAgent::Exited { cause: _, fault: None }]), "{left:?}");
+        assert!(
+            matches!(left.as_slice(), [FromAgent::Exited { cause: _, fault: None }]),
+            "{left:?}"
+        );
     }
 
     #[tokio::test]

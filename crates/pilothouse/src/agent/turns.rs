@@ -60,8 +60,8 @@ struct Running {
     until: Option<Instant>,
     /// It has said which thread it is in.
     spoke: bool,
-    /// It did not in time.
-    overdue: bool,
+    /// Why it is not waited for any longer, if it did not.
+    given_up: Option<String>,
 }
 
 enum Happening {
@@ -231,7 +231,7 @@ impl Turns {
         process.handle().close_stdin();
         let reader = Reader::new(&invocation, &name);
         let until = Some(Instant::now() + START_LIMIT);
-        Ok(Running { name, process, reader, schema, until, spoke: false, overdue: false })
+        Ok(Running { name, process, reader, schema, until, spoke: false, given_up: None })
     }
 
     fn on_line(&mut self, line: Line) {
@@ -257,6 +257,11 @@ impl Turns {
             }
             self.mailbox.push(message, std::mem::take(&mut n_bytes));
         }
+        if running.reader.is_garbled() && running.given_up.is_none() {
+            running.given_up = Some("it goes on".to_owned());
+            self.end(self.launch.config.ladder);
+            return;
+        }
         if running.reader.is_over() && (running.until.is_none() || !running.spoke) {
             running.until = Some(Instant::now() + LEAVE_LIMIT);
         }
@@ -264,7 +269,11 @@ impl Turns {
 
     fn on_deadline(&mut self) {
         if let Some(running) = &mut self.running {
-            running.overdue = !running.spoke && !running.reader.is_over();
+            let is_mute = !running.spoke && !running.reader.is_over();
+            running.given_up = is_mute.then(|| {
+                let waited = START_LIMIT.as_secs();
+                format!("`codex exec` named no thread within {waited} s")
+            });
         }
         self.end(self.launch.config.ladder);
     }
@@ -296,12 +305,10 @@ impl Turns {
         while self.ending.join_next().await.is_some() {}
         self.launch.forget(&running.name).await;
         discard(running.schema.as_deref()).await;
-        if running.overdue {
-            let message = format!(
-                "Pilothouse could not begin the turn: `codex exec` said nothing within {} s",
-                START_LIMIT.as_secs()
-            );
-            return self.refuse(failure("TIMEOUT", &message));
+        if let Some(cause) = &running.given_up {
+            let late =
+                || failure("TIMEOUT", &format!("Pilothouse could not begin the turn: {cause}"));
+            return self.refuse(running.reader.unspoken(cause).unwrap_or_else(late));
         }
         let exit = exec::Exit {
             code: exit.and_then(|it| it.status).and_then(|it| it.code()),
@@ -356,3 +363,7 @@ async fn discard(schema: Option<&Path>) {
         tracing::debug!(%error, "a schema's file could not be removed");
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
