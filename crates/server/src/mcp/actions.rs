@@ -107,11 +107,13 @@ fn signed(sign: &str, content: &str) -> String {
 /// An ask in a line or a few, for a model that is shown the text only.
 pub(crate) fn line(ask: &AskView) -> String {
     let about = match &ask.subject {
-        Subject::Command { command, cwd, write_stdin, host } => match (host, write_stdin) {
-            (Some(host), _) => format!("reach {host} for `{command}`"),
-            (None, true) => format!("type into a terminal in {cwd}: {command}"),
-            (None, false) => format!("run `{command}` in {cwd}"),
-        },
+        Subject::Command { command, argv: _, cwd, write_stdin, host } => {
+            match (host, write_stdin) {
+                (Some(host), _) => format!("reach {host} for `{command}`"),
+                (None, true) => format!("type into a terminal in {cwd}: {command}"),
+                (None, false) => format!("run `{command}` in {cwd}"),
+            }
+        }
         Subject::FileChange { changes, grant_root } => {
             let files = changes.iter().map(|it| summary_of_change(&it.path, &it.kind, &it.diff));
             let files = files.collect::<Vec<_>>().join(", ");

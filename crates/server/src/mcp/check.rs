@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use pilothouse::Broker;
 use pilothouse_core::{
-    AgentError, AskView, Envelope, Event, Outcome, Seq, SessionId, SessionView, Status, Subject,
-    TurnId, TurnStatus, TurnView,
+    AskKind, AskView, Envelope, Event, Seq, SessionId, SessionView, Status, Subject, TurnId,
+    TurnStatus, TurnView,
 };
 use pilothouse_store::{AskFilter, MAX_PAGE};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use super::{
     bounds,
     events::{self, Mode},
     output,
-    problem::Problem,
+    problem::{Code, Problem},
     readers::Seen,
     word,
 };
@@ -281,6 +281,14 @@ impl Call<'_> {
             let mut told: Vec<Value> = vec![];
             for (index, ask) in asks.iter().enumerate() {
                 let mut action = actions::action(ask, query.mode, console);
+                let share = match ask.kind {
+                    AskKind::FileChange => share.min(query.mode.change_limit()),
+                    AskKind::Command
+                    | AskKind::Permissions
+                    | AskKind::Question
+                    | AskKind::Elicitation => share,
+                };
+                let mut cut_diff = false;
                 if bounds::size(&action) > share {
                     for name in ["params", "diff", "commandActions", "reason"] {
                         let excess = bounds::size(&action).saturating_sub(share);
@@ -289,6 +297,7 @@ impl Call<'_> {
                         let was_text = field.is_string();
                         if excess > 0 && bounds::shrink(field, wanted) {
                             lost.push(format!("actions[{index}].{name}"));
+                            cut_diff |= name == "diff";
                             if was_text && !field.is_string() {
                                 *field = "…".into();
                             }
@@ -299,6 +308,10 @@ impl Call<'_> {
                 let line = actions::line(ask);
                 text.push('\n');
                 text.push_str(&bounds::cut(&line, share / 2).unwrap_or(line));
+                if let Some(item) = ask.item_id.as_ref().filter(|_| cut_diff) {
+                    text.push_str("\nAll of the diff: codex_check output, itemId ");
+                    text.push_str(item);
+                }
             }
             fields.insert("actions".to_owned(), told.into());
         }
@@ -400,18 +413,13 @@ async fn ended_turn(
 /// How the wanted turn ended, if this is its end.
 pub(crate) fn as_ended(envelope: &Envelope, wanted: TurnId) -> Option<TurnView> {
     let Event::TurnEnded { turn, outcome, report } = &envelope.event else { return None };
-    let error = match outcome {
-        Outcome::Failed { error } => Some(error.clone()),
-        Outcome::Lost { cause, .. } => Some(AgentError { message: cause.clone(), detail: Value::Null }),
-        Outcome::Completed | Outcome::Interrupted => None,
-    };
     (*turn == wanted).then(|| TurnView {
         turn: *turn,
         turn_id: None,
         status: outcome.into(),
         prompt: String::new(),
         output: report.output.clone(),
-        error,
+        error: outcome.error(),
         usage: report.usage.clone(),
         files: report.files.clone(),
         requested_at: envelope.at,
@@ -472,9 +480,16 @@ fn result(
     if let Some(error) = &turn.error {
         let message = bounds::cut(&error.message, limit / 4);
         let message = message.unwrap_or_else(|| error.message.clone());
-        line.push_str("\nerror: ");
+        let code = error.detail.get("code").and_then(Value::as_str).and_then(Code::named);
+        let code = code.map(Code::name);
+        line.push_str(
+            &code.map_or_else(|| "\nerror: ".to_owned(), |it| format!("\nerror [{it}]: ")),
+        );
         line.push_str(&message);
         res.insert("error".to_owned(), message.into());
+        if let Some(code) = code {
+            res.insert("errorCode".to_owned(), code.into());
+        }
     }
     if let Some(at) = turn.ended_at {
         res.insert("completedAt".to_owned(), events::time(at).into());

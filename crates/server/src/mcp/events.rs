@@ -37,6 +37,15 @@ impl Mode {
         }
     }
 
+    /// Bytes of a change that someone must answer for; all of it can be read by its item.
+    pub(crate) fn change_limit(self) -> usize {
+        match self {
+            Self::Minimal => 4 * 1_024,
+            Self::Compact => 16 * 1_024,
+            Self::Full => usize::MAX,
+        }
+    }
+
     /// Bytes of the tail of an open item's stream.
     pub(crate) fn live_limit(self) -> usize {
         match self {
@@ -84,6 +93,10 @@ fn whole(event: &Event) -> Map<String, Value> {
         | Event::InterruptRequested { .. }
         | Event::ItemAbandoned { .. }
         | Event::AskSettled { .. }
+        | Event::AskNotShown { .. }
+        | Event::AskEchoed { .. }
+        | Event::CommandStarted { .. }
+        | Event::CommandEnded { .. }
         | Event::Managed { .. }
         | Event::AttachFailed { .. }
         | Event::Detached { .. }
@@ -142,6 +155,29 @@ fn told(session: SessionId, event: &Event, mode: Mode) -> (&'static str, Map<Str
             let id = AskRef { session, ask: *ask }.to_string();
             ("approval_result", settled(&id, how))
         }
+        Event::AskNotShown { ask, via, why } => {
+            let id = AskRef { session, ask: *ask }.to_string();
+            let about = json!({ "requestId": id, "via": via, "message": why });
+            ("progress", with_method("request/notShown", about))
+        }
+        Event::AskEchoed { key: _, ask } => (
+            "progress",
+            json!({ "method": "request/askedElsewhere", "requestId": ask.to_string() }),
+        ),
+        Event::CommandStarted { ask, by } => {
+            let id = AskRef { session, ask: *ask }.to_string();
+            ("progress", json!({ "method": "command/started", "requestId": id, "by": who(by) }))
+        }
+        Event::CommandEnded { ask, result } => {
+            let id = AskRef { session, ask: *ask }.to_string();
+            let limit = mode.text_limit();
+            let told = |text: &str| bounds::cut(text, limit).unwrap_or_else(|| text.to_owned());
+            let about = json!({
+                "requestId": id, "end": result.end, "stdout": told(&result.stdout),
+                "stderr": told(&result.stderr), "truncated": result.truncated.then_some(true),
+            });
+            ("progress", with_method("command/ended", about))
+        }
         Event::TurnEnded { turn, outcome, report: _ } => (
             "result",
             json!({ "turn": turn.0, "status": TurnStatus::from(outcome), "error": reason(outcome) }),
@@ -178,6 +214,11 @@ fn told(session: SessionId, event: &Event, mode: Mode) -> (&'static str, Map<Str
         ),
     };
     (kind, fields(data))
+}
+
+fn with_method(method: &str, mut about: Value) -> Value {
+    about["method"] = method.into();
+    about
 }
 
 fn fields(value: Value) -> Map<String, Value> {
@@ -228,8 +269,12 @@ fn settled(id: &str, how: &Settled) -> Value {
                 }
             }
         }
-        Settled::Expired { waited_s } => {
+        Settled::Expired { waited_s, answer } => {
             data["status"] = "expired".into();
+            // What a rule says for that case.
+            if let Some(Answer::Decided { decision, .. }) = answer {
+                data["decision"] = decision_name(*decision).into();
+            }
             data["timeout"] = true.into();
             data["message"] = format!("nobody answered within {waited_s} s").into();
         }

@@ -8,7 +8,7 @@ use std::io;
 
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, ClientResult, CustomResult, JsonRpcMessage},
+    model::{ClientRequest, ClientResult, CustomResult, GetMeta, JsonRpcMessage, ProtocolVersion},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -51,6 +51,8 @@ pub(crate) struct Lines<R> {
     writing: Option<JoinHandle<io::Result<()>>>,
     /// Said when the client is gone.
     over: CancellationToken,
+    /// The conversation has begun.
+    begun: bool,
 }
 
 #[derive(Default)]
@@ -81,6 +83,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             unsent: Some(unsent),
             writing: Some(tokio::spawn(write_all(write, to_send, over.clone()))),
             over,
+            begun: false,
         }
     }
 
@@ -172,7 +175,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     self.line.clear();
                     self.line.shrink_to(KEEP_ROOM);
                     match parsed {
-                        Parsed::Message(message) => return Some(*message),
+                        // Whoever was refused a handshake goes on as if it had one, and rmcp would
+                        // end on that.
+                        Parsed::Message(message) if !self.begun && !is_request(&message) => {}
+                        Parsed::Message(message) => {
+                            self.begun |= begins(&message);
+                            return Some(*message);
+                        }
                         Parsed::Reply(reply) => self.replies.push(reply),
                         Parsed::Nothing => {}
                     }
@@ -286,6 +295,25 @@ fn parse(line: &[u8]) -> Parsed {
             Parsed::Reply(error(id, INVALID_REQUEST, problem))
         }
     }
+}
+
+fn is_request(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_))
+}
+
+/// Whether the conversation begins with this. Before that there is nothing to take note of, and
+/// nothing that anybody could answer.
+fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let RxJsonRpcMessage::<RoleServer>::Request(request) = message else { return false };
+    let request = &request.request;
+    if matches!(request, ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)) {
+        return false;
+    }
+    let about = request.get_meta();
+    let is_known =
+        about.protocol_version().is_some_and(|it| ProtocolVersion::KNOWN_VERSIONS.contains(&it));
+    let is_whole = about.missing_required_keys(&ProtocolVersion::NO_INITIALIZE).is_empty();
+    matches!(request, ClientRequest::InitializeRequest(_)) || (is_known && is_whole)
 }
 
 /// A request of MCP's own whose parameters did not fit passes for one of somebody else's.

@@ -72,7 +72,7 @@ impl Code {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().map(|(code, _)| code).find(|it| it.name() == name)
     }
 }
@@ -151,7 +151,12 @@ impl From<Refusal> for Problem {
                 Self::new(Code::Cancelled, message).hint("Start another session with codex.")
             }
             Refusal::Busy | Refusal::QueueFull { .. } => Self::new(Code::SessionBusy, message),
-            Refusal::Idle | Refusal::Detached => Self::new(Code::SessionNotRunning, message),
+            Refusal::Idle | Refusal::Detached | Refusal::Agentless | Refusal::NotRunning => {
+                Self::new(Code::SessionNotRunning, message)
+            }
+            Refusal::NotAccepted
+            | Refusal::StartedAlready
+            | Refusal::AcceptedTooLongAgo { .. } => Self::new(Code::AlreadySettled, message),
             Refusal::NoSuchAsk => Self::new(Code::RequestNotFound, message),
             Refusal::AlreadySettled { settlement } => {
                 let how = settlement.map_or_else(|| "settled before".to_owned(), |it| told(&it));
@@ -173,7 +178,7 @@ pub(crate) fn told(settlement: &Settlement) -> String {
     let at = time(settlement.at);
     match &settlement.how {
         Settled::Answered { by, .. } => format!("answered by {} at {at}", who(by)),
-        Settled::Expired { waited_s } => {
+        Settled::Expired { waited_s, answer: _ } => {
             format!("given up at {at}: nobody answered within {waited_s} s")
         }
         Settled::Withdrawn => format!("cancelled at {at}, with its turn"),

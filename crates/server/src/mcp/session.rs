@@ -44,15 +44,17 @@ const MAX_ASKS: usize = 512;
 const PAGE: u64 = 50;
 const MAX_PAGE: u64 = 100;
 /// Longest name of a session, in letters.
-const MAX_TITLE: usize = 200;
+pub(crate) const MAX_TITLE: usize = 200;
 /// How long a session that ended stays in the list, in minutes.
 const SHOWN_FOR: i64 = 5;
 /// How long an interrupted turn may take to end before the caller is told that it was asked to.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a copy may take to come.
-const FORK_PATIENCE: Duration = Duration::from_secs(40);
+const FORK_PATIENCE: Duration = Duration::from_secs(15);
 /// How long to wait before looking at a session that rests, in milliseconds.
 const IDLE_INTERVAL: u64 = 30_000;
+/// How long the list of models may take to come.
+const MODELS_PATIENCE: Duration = Duration::from_secs(10);
 /// What stands for a secret.
 const MASK: &str = "[masked]";
 
@@ -81,7 +83,7 @@ impl Call<'_> {
         let all = arguments.choice("scope", &[("own", false), ("all", true)])?.unwrap_or_default();
         let limit = arguments.count("limit")?.unwrap_or(PAGE).clamp(1, MAX_PAGE);
         let cursor = arguments.text("cursor")?;
-        let title = arguments.text("title")?;
+        let title = titled(&mut arguments)?;
         let target = arguments.object("target")?;
         let warnings = arguments.warnings();
         let reply = match (action, session) {
@@ -94,10 +96,9 @@ impl Call<'_> {
             ("interrupt", Some(id)) => self.interrupt(id).await?,
             ("fork", Some(id)) => self.fork(id).await?,
             ("rename", Some(id)) => {
-                let Some(title) = title.filter(|it| !it.trim().is_empty()) else {
+                let Some(title) = title else {
                     return arguments.missing("title", "is required");
                 };
-                let title: String = title.chars().take(MAX_TITLE).collect();
                 let message = format!("Session {id} is called {title:?} now.");
                 self.act(id, Intent::Rename { title }, message).await?
             }
@@ -289,7 +290,17 @@ impl Call<'_> {
 
     async fn models(&self) -> Result<Reply, Problem> {
         let broker = self.broker().await?;
-        let answer = broker.request_any("model/list", json!({})).await;
+        let asked =
+            tokio::time::timeout(MODELS_PATIENCE, broker.request_any("model/list", json!({})));
+        let answer = match self.patiently(asked).await {
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => {
+                let waited = MODELS_PATIENCE.as_secs();
+                let message = format!("Codex did not tell its models within {waited} s; try again");
+                return Err(Problem::new(Code::Timeout, message));
+            }
+            None => return Err(Problem::new(Code::Cancelled, "nobody waits for the models")),
+        };
         let answer = answer.map_err(|it| Problem::from(it).or_code(Code::AppServerStartFailed))?;
         let listed = answer.get("data").or_else(|| answer.get("models")).and_then(Value::as_array);
         let models: Vec<_> = listed.into_iter().flatten().map(model).collect();
@@ -299,6 +310,17 @@ impl Call<'_> {
         let mut fields = Map::new();
         fields.insert("models".to_owned(), models.into());
         Ok(Reply { fields, text })
+    }
+}
+
+/// A session's name, as it is given: nothing where it says nothing.
+pub(crate) fn titled(arguments: &mut Arguments) -> Result<Option<String>, Problem> {
+    let title = arguments.text("title")?.map(|it| it.trim().to_owned());
+    match title.as_ref().map_or(0, |it| it.chars().count()) {
+        n if n > MAX_TITLE => {
+            arguments.missing("title", &format!("has {n} characters; the limit is {MAX_TITLE}"))
+        }
+        _ => Ok(title.filter(|it| !it.is_empty())),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use pilothouse::{Error, Start};
+use pilothouse::{Dialect, Error, Start};
 use pilothouse_core::{
-    ApprovalPolicy, Intent, Isolation, Overrides, Patience, Prompt, Sandbox, SessionView, Spec,
-    Status, TurnStatus, WhenBusy,
+    AgentError, ApprovalPolicy, Intent, Isolation, Overrides, Patience, Prompt, Refusal, Sandbox,
+    SessionView, Spec, Status, TurnStatus, WhenBusy,
 };
 use serde_json::{Map, Value};
 
@@ -18,15 +18,18 @@ use super::{
     arguments::{Arguments, whole},
     check::Query,
     problem::{Code, Problem},
-    profile, word,
+    profile,
+    session::titled,
+    word,
 };
 
 /// Most letters of a prompt.
 const MAX_PROMPT: usize = 1024 * 1024;
 /// Most pictures of a prompt.
 const MAX_IMAGES: usize = 100;
-/// How long an agent may take to come before the caller gets the handle without it.
-const START_PATIENCE: Duration = Duration::from_secs(40);
+/// How long an agent may take to come before the caller gets the handle without it, unless it
+/// waits for longer or less.
+const START_PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) const POLICIES: [(&str, ApprovalPolicy); 4] = [
     ("untrusted", ApprovalPolicy::Untrusted),
@@ -96,7 +99,8 @@ impl Call<'_> {
             isolation: more.choice("isolation", &isolation)?.unwrap_or_default(),
             answerers: self.server.options.answerers,
             patience,
-            title: more.text("title")?,
+            title: titled(&mut more)?,
+            agentless: false,
             cwd: cwd.to_string_lossy().into_owned(),
         };
         arguments.absorb(&more);
@@ -109,13 +113,18 @@ impl Call<'_> {
         let session = broker.start(Start { spec, prompt: Some(prompt), by: by.clone() }).await?;
         self.server.readers().started(session, patience, wants_json);
         let mut warnings = arguments.warnings();
-        let ready = self.patiently(broker.wait_ready(session, START_PATIENCE)).await;
+        let began = Instant::now();
+        let patience = wait.map_or(START_PATIENCE, |it| it.min(START_PATIENCE));
+        let ready = self.patiently(broker.wait_ready(session, patience)).await;
+        let wait = wait.map(|it| it.saturating_sub(began.elapsed()));
         let view = match ready {
             Some(Ok(view)) => match failed_start(&view) {
                 None => view,
                 Some(why) => {
                     self.give_up(session).await;
-                    return Err(Problem::new(Code::AppServerStartFailed, why));
+                    return Err(
+                        Problem::from(Error::Agent(why)).or_code(Code::AppServerStartFailed)
+                    );
                 }
             },
             Some(Err(error @ Error::Agent(_))) => {
@@ -169,7 +178,10 @@ impl Call<'_> {
         let prompt = Prompt { text, images: pictures("images", images, &base)?, overrides };
         let before = view.turns;
         let intent = Intent::Prompt { prompt, when_busy };
-        broker.act(session, intent, &self.server.caller).await?;
+        broker.act(session, intent, &self.server.caller).await.map_err(|error| {
+            let steers = when_busy == WhenBusy::Steer;
+            no_steering(&view).filter(|_| steers && is_busy(&error)).unwrap_or_else(|| error.into())
+        })?;
         let was_idle = !matches!(view.status, Status::Running | Status::WaitingApproval);
         let view = broker.session(session).await?;
         if was_idle && view.turns > before {
@@ -243,17 +255,38 @@ impl Call<'_> {
     }
 }
 
+fn is_busy(error: &Error) -> bool {
+    matches!(error, Error::Refused(Refusal::Busy))
+}
+
+/// Why nothing can be added to the turn of a session, if that is so.
+fn no_steering(view: &SessionView) -> Option<Problem> {
+    let dialect: Dialect = view.dialect.as_deref()?.split(' ').next()?.parse().ok()?;
+    let version = view.agent_version.as_deref();
+    if dialect.can(version).steer {
+        return None;
+    }
+    let version = version.map(|it| format!(" {it}")).unwrap_or_default();
+    let message = format!(
+        "Pilothouse could not add to the turn: Codex{version}, spoken to as {dialect}, takes \
+         nothing while it works; reply with whenBusy queue, or when the turn is over"
+    );
+    Some(Problem::new(Code::ExecNotSupported, message))
+}
+
 const WHY_MAPPED: &str = "the installed Codex has no such policy.";
 
-pub(crate) fn failed_start(view: &SessionView) -> Option<String> {
+/// Why a session came to nothing, if it never had an agent.
+pub(crate) fn failed_start(view: &SessionView) -> Option<AgentError> {
     if view.thread_id.is_some() || view.attached {
         return None;
     }
     let turn = view.last_turn.as_ref()?;
     match turn.status {
         TurnStatus::Failed | TurnStatus::Lost => {
-            let why = turn.error.as_ref().map_or("no reason was given", |it| it.message.as_str());
-            Some(complete(why))
+            let why = turn.error.clone().unwrap_or_default();
+            let message = if why.message.is_empty() { "no reason was given" } else { &why.message };
+            Some(AgentError { message: complete(message), ..why })
         }
         TurnStatus::Requested
         | TurnStatus::Started
@@ -265,6 +298,9 @@ pub(crate) fn failed_start(view: &SessionView) -> Option<String> {
 /// A failed start as a sentence: what looks for Codex says what it could not do.
 pub(crate) fn complete(why: &str) -> String {
     const DOING: [&str; 5] = ["find ", "start ", "read ", "use ", "understand "];
+    if why.starts_with("Pilothouse could not ") {
+        return why.to_owned();
+    }
     if why.starts_with("could not ") {
         return format!("Pilothouse {why}");
     }

@@ -100,6 +100,10 @@ async fn arguments_are_checked_by_name() {
         (json!({"advanced": {"approvalTimeoutMs": -5}}), "advanced.approvalTimeoutMs"),
         (json!({"advanced": {"isolation": "alone"}}), "advanced.isolation"),
         (json!({"advanced": {"summary": "short"}}), "advanced.summary"),
+        (json!({"advanced": {"title": "t".repeat(201)}}), "advanced.title"),
+        (json!({"advanced": {"images": [""]}}), "advanced.images[0]"),
+        (json!({"advanced": {"images": [home.path()]}}), "advanced.images[0]"),
+        (json!({"advanced": {"images": vec!["data:,"; 101]}}), "advanced.images"),
     ] {
         let error = client.refused("codex", start(&change)).await;
         assert_eq!(error["code"], "INVALID_ARGUMENT", "{change:.80}: {error}");
@@ -169,8 +173,12 @@ async fn arguments_are_checked_by_name() {
     assert_eq!(client.refused("codex_reply", reply).await["code"], "INVALID_ARGUMENT");
     let get = json!({"action": "get", "sessionId": session});
     assert_eq!(client.done("codex_session", get).await["status"], "idle");
-    let rename = json!({"action": "rename", "sessionId": session});
-    assert_eq!(client.refused("codex_session", rename).await["code"], "INVALID_ARGUMENT");
+    for title in [Value::Null, json!(" "), json!("ü".repeat(201))] {
+        let rename = json!({"action": "rename", "sessionId": session, "title": title});
+        let error = client.refused("codex_session", rename).await;
+        assert_eq!(error["code"], "INVALID_ARGUMENT");
+        assert!(error["message"].as_str().unwrap().starts_with("title: "), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -205,23 +205,112 @@ async fn megabytes_of_output_and_a_long_diff_are_told_in_few_bytes_and_read_in_p
         }
         cursor = result["structuredContent"]["nextCursor"].as_u64().unwrap();
     }
+    // Whoever wants everything gets no more than a client can take, and goes on behind it.
+    let full = json!({
+        "action": "poll", "sessionId": session, "cursor": 0, "maxEvents": 100,
+        "responseMode": "full",
+    });
+    let result = client.call("codex_check", full).await;
+    assert!(result.to_string().len() < 64 * 1_024, "{}", result.to_string().len());
+    let listed = client.call("codex_session", json!({"action": "list"})).await;
+    assert!(listed.to_string().len() < 1_024, "{listed}");
     for (item, expected) in [("call_1", output), ("call_2", format!("/long.txt\n{diff}\n"))] {
-        let (mut offset, mut whole) = (0, String::new());
-        loop {
-            let page = json!({
-                "action": "output", "sessionId": session, "itemId": item, "offset": offset,
-                "limit": 49_152,
-            });
-            let page = client.done("codex_check", page).await["output"].take();
-            whole.push_str(page["text"].as_str().unwrap());
-            match page["nextOffset"].as_u64() {
-                Some(next) => offset = next,
-                None => break,
-            }
-        }
+        let whole = paged(&mut client, &session, &json!(item)).await;
         assert_eq!(whole.len(), expected.len(), "{item}");
         assert!(whole == expected, "{item}");
     }
+}
+
+/// Pages through an item; gives all of its text.
+async fn paged(client: &mut Client, session: &str, item: &Value) -> String {
+    let (mut offset, mut whole) = (0, String::new());
+    loop {
+        let page = json!({
+            "action": "output", "sessionId": session, "itemId": item, "offset": offset,
+            "limit": 49_152,
+        });
+        let page = client.done("codex_check", page).await["output"].take();
+        whole.push_str(page["text"].as_str().unwrap());
+        match page["nextOffset"].as_u64() {
+            Some(next) => offset = next,
+            None => return whole,
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_approval_of_a_long_change_is_told_in_few_bytes_and_read_in_pages() {
+    let content = numbers(30_000);
+    let ask = Action::AskFile { path: "/long.txt".to_owned(), content: content.clone() };
+    let (_home, _agent, mut client, session) =
+        started(vec![Action::BeginTurn, ask, completed()], "untrusted").await;
+    let action = client.action(&session).await;
+    let poll = json!({
+        "action": "poll", "sessionId": session, "pollOptions": {"includeEvents": false},
+    });
+    let result = client.call("codex_check", poll).await;
+    assert!(result.to_string().len() < 8 * 1_024, "{}", result.to_string().len());
+    let cut = &result["structuredContent"]["truncatedFields"];
+    assert!(cut.to_string().contains("actions[0].diff"), "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    let item = action["itemId"].as_str().unwrap();
+    assert!(text.contains(&format!("codex_check output, itemId {item}")), "{text}");
+    assert!(paged(&mut client, &session, &action["itemId"]).await.contains(&content));
+    client.decide(&session, &action, "accept").await;
+    assert_eq!(client.outcome(&session).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_marked_and_lose_nothing_around_them() {
+    // The second half of a line that some other code page wrote.
+    let raw = |message: Value| {
+        let line = format!("{message}\n").into_bytes();
+        let at = line.windows(5).position(|it| it == b"BYTES").unwrap();
+        Action::RawBytes([&line[..at], &[0xc4, 0xe3, 0xba, 0xc3], &line[at + 5..]].concat())
+    };
+    let about = json!({"threadId": "t", "turnId": "u", "itemId": "call_1"});
+    let with = |more: Value| {
+        let mut params = about.clone();
+        for (name, value) in more.as_object().unwrap() {
+            params[name] = value.clone();
+        }
+        params
+    };
+    let item = json!({
+        "type": "commandExecution", "id": "call_1", "command": "type f", "cwd": "/",
+        "status": "completed", "aggregatedOutput": "before BYTES after", "exitCode": 0,
+        "commandActions": [],
+    });
+    let rules = [
+        Rule::on("thread/start", vec![Action::Answer(json!({"thread": {"id": "t"}}))]),
+        Rule::on(
+            "turn/start",
+            vec![
+                Action::Answer(json!({"turn": {"id": "u", "status": "inProgress", "items": []}})),
+                raw(json!({
+                    "id": 900, "method": "item/commandExecution/requestApproval",
+                    "params": with(json!({"command": "del BYTES", "cwd": "/"})),
+                })),
+                Action::ExpectReply(json!(900)),
+                raw(json!({"method": "item/completed", "params": with(json!({"item": item}))})),
+                Action::Send(json!({
+                    "method": "turn/completed",
+                    "params": {"threadId": "t", "turn": {"id": "u", "status": "completed", "items": []}},
+                })),
+            ],
+        ),
+    ];
+    let home = tempfile::tempdir().unwrap();
+    let agent = FakeAgent::new(&rules).unwrap();
+    let mut client = Client::start(home.path(), &agent).await;
+    let session = client.session("work", "untrusted", home.path()).await;
+    let action = client.action(&session).await;
+    let command = action["params"]["command"].as_str().unwrap();
+    assert!(command.starts_with("del \u{fffd}"), "{command:?}");
+    client.decide(&session, &action, "accept").await;
+    assert_eq!(client.outcome(&session).await["status"], "completed");
+    let output = paged(&mut client, &session, &json!("call_1")).await;
+    assert!(output.starts_with("before \u{fffd}") && output.ends_with(" after"), "{output:?}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod arrives;
 mod bad_input;
 mod client;
 mod contract;
+mod faults;
 mod keeps;
 mod legacy;
 mod life;

@@ -331,7 +331,7 @@ async fn each_mode_tells_as_much_as_its_name_says() {
     });
     loop {
         let found = client.done("codex_check", waits.clone()).await;
-        if found["live"][0]["text"] == words.as_str() {
+        if found["live"][0]["itemId"] == "m2" && found["live"][0]["text"] == words.as_str() {
             break;
         }
     }

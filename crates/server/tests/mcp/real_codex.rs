@@ -249,3 +249,43 @@ async fn a_real_session_with_one_approval_takes_few_bytes() {
     let n_bytes: usize = results.iter().map(|it| it.to_string().len()).sum();
     assert!(n_bytes < 2_500, "{n_bytes}: {results:?}");
 }
+
+#[tokio::test]
+async fn configuration_and_a_profile_hold_in_the_real_codex_as_they_were_given() {
+    let model = ScriptedModel::start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut client = client(&model, home.path()).await;
+    let profile = "model = \"gpt-5\"\ndeveloper_instructions = 'of the profile: C:\\new\\\"x\"'\n";
+    std::fs::write(model.codex_home().join("work.config.toml"), profile).unwrap();
+    let values = [
+        ("QUOTES", "it's \"so\" and `so`"),
+        ("WINDOWS_PATH", r"C:\Users\t3\new"),
+        ("dots.in.a.name", "looks.like.a.path = [1"),
+        ("LINES", "one\ntwo\n\tthree \\n"),
+        ("NUMBER", "007"),
+    ];
+    let set: serde_json::Map<_, _> =
+        values.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let names = values.map(|(name, _)| name).join(" ");
+    let steps = json!([[{"cmd": format!("printenv {names}")}], [{"msg": "read"}]]);
+    let begin = json!({
+        "prompt": format!("go\nSCRIPT:{steps}"), "approvalPolicy": "never",
+        "sandbox": "danger-full-access", "cwd": home.path(), "wait": true, "profile": "work",
+        "advanced": {"config": {"shell_environment_policy": {"set": set}}},
+    });
+    let done = client.done("codex", begin).await;
+    assert_eq!(done["result"]["output"], "read", "{done}");
+    let request = model.requests().pop().unwrap();
+    assert_eq!(request.model.as_deref(), Some("gpt-5"));
+    let told = json!("of the profile: C:\\new\\\"x\"").to_string();
+    assert!(request.input_text().contains(told.trim_matches('"')), "{}", request.input_text());
+    let poll = json!({
+        "action": "poll", "sessionId": done["sessionId"], "cursor": 0, "maxEvents": 100,
+        "responseMode": "full",
+    });
+    let events = client.done("codex_check", poll).await["events"].take();
+    let ran = |it: &&Value| it["data"]["item"]["aggregatedOutput"].is_string();
+    let ran = events.as_array().unwrap().iter().find(ran).unwrap();
+    let expected: String = values.iter().flat_map(|(_, value)| [*value, "\n"]).collect();
+    assert_eq!(ran["data"]["item"]["aggregatedOutput"], expected);
+}

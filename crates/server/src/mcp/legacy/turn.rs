@@ -10,8 +10,8 @@ use std::{
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use pilothouse::{Broker, Error, Said};
 use pilothouse_core::{
-    Actor, AskId, AskView, Intent, Seq, SessionId, SessionView, Subject, TurnId, TurnStatus,
-    TurnView,
+    Actor, AgentError, AskId, AskView, Intent, Seq, SessionId, SessionView, Subject, TurnId,
+    TurnStatus, TurnView,
 };
 use pilothouse_store::{AskFilter, MAX_PAGE};
 use rmcp::{
@@ -260,7 +260,7 @@ async fn outcome(
     turn: TurnId,
 ) -> Result<Option<CallToolResult>, Problem> {
     let thread = view.thread_id.as_deref();
-    if let Some(why) = start::failed_start(view) {
+    if let Some(AgentError { message: why, .. }) = start::failed_start(view) {
         return Ok(Some(told(None, format!("Failed to start Codex session: {why}"), true)));
     }
     if let Some(ended) = ended(view, turn) {
