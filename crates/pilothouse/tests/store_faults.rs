@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use pilothouse::{
     Broker, Config, Error, Start,
     core::{
@@ -17,8 +18,8 @@ use pilothouse::{
         SessionView, Spec, Status, WhenBusy,
     },
     store::{
-        Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Listing, LiveDelta, Memory,
-        MemoryWorld, NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store,
+        Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Link, Listing, LiveDelta,
+        Memory, MemoryWorld, NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store,
         StoreError,
     },
 };
@@ -154,6 +155,7 @@ impl Store for Faulty {
         claim(session: SessionId) -> Claim;
         release(session: SessionId, epoch: Epoch) -> ();
         owner(session: SessionId) -> Option<(NodeId, bool)>;
+        chain(session: SessionId) -> Option<Link>;
         read(session: SessionId, after: Seq, limit: usize) -> Page;
         snapshot(session: SessionId) -> Option<Session>;
         feed(after: Cursor, limit: usize) -> FeedPage;
@@ -175,6 +177,7 @@ impl Store for Faulty {
         blob(digest: String) -> Option<Vec<u8>>;
         key(name: String, fresh: [u8; 32]) -> [u8; 32];
         delete_session(session: SessionId) -> ();
+        retire(before: Option<Timestamp>) -> u64;
         backup(to: PathBuf) -> ();
         check() -> Vec<String>;
         close() -> ();

@@ -68,7 +68,8 @@ macro_rules! conformance {
             a_refused_append_changes_nothing
             a_log_is_read_in_pages
             a_page_has_a_size
-            an_append_has_a_size);
+            an_append_has_a_size
+            events_are_chained);
         $crate::conformance!(@ $world, feed:
             every_node_is_nudged
             nothing_is_missed_and_nothing_repeated
@@ -101,6 +102,9 @@ macro_rules! conformance {
             keys_have_a_bound
             a_closed_session_is_forgotten_altogether
             an_open_session_is_not_deleted
+            a_deleted_session_takes_its_blobs_along
+            a_blob_that_may_yet_be_named_stays
+            closed_sessions_are_retired_by_age
             what_is_folded_agrees_with_the_logs
             everything_is_there_after_all_nodes_went);
     };

@@ -61,6 +61,19 @@ pub(crate) fn head_words(view: &SessionView) -> String {
     format!("{}\n{}", view.title.as_deref().unwrap_or_default(), view.cwd).to_lowercase()
 }
 
+/// How an event's JSON names a blob, up to its digest.
+const BLOB: &str = "\"$blob\":\"";
+/// Digits of a blob's digest.
+const DIGEST_DIGITS: usize = 64;
+
+/// The blobs that an event names, by its JSON. Inside a text the quotes would be escaped.
+pub(crate) fn blob_names(json: &str) -> impl Iterator<Item = &str> {
+    json.match_indices(BLOB).filter_map(|(at, name)| {
+        let digest = json.get(at + name.len()..at + name.len() + DIGEST_DIGITS)?;
+        digest.bytes().all(|it| it.is_ascii_hexdigit()).then_some(digest)
+    })
+}
+
 /// Whether the numbers of the events follow on what the owner believes.
 pub(crate) fn check_numbers(append: &Append) -> Result<(), StoreError> {
     if append.events.len() > MAX_APPEND {

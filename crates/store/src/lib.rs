@@ -22,6 +22,10 @@
 //! views, asks and snapshot change together. What reached a file that has lost its name meanwhile is
 //! not told as written: every later write is refused with [`StoreError::Unusable`].
 //!
+//! **Chain.** Each event is kept with a hash of itself and of everything before it in its session
+//! ([`chain`]), made in the same append. [`Sqlite`] also signs the heads of what was decided, if it is
+//! given a [`Signer`]. What was changed behind the store's back shows in [`Store::check`].
+//!
 //! **Order.** The feed's cursors rise strictly; whoever has read up to a cursor will never find a new
 //! entry before it. Reading from a cursor and going on as [`Nudge::Feed`] comes misses nothing and
 //! repeats nothing. A nudge is a hint: it may come too often, never too seldom while a subscriber
@@ -34,6 +38,7 @@
 //!
 //! [`Memory`] for tests and for what needn't last; [`Sqlite`] for one machine, and the default.
 
+pub mod chain;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod fold;
@@ -44,6 +49,7 @@ mod sqlite;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
+use jiff::Timestamp;
 use pilothouse_core::{
     Actor, AskRef, AskView, Cursor, Envelope, Intent, Refusal, Seq, Session, SessionId,
     SessionView, Status, Stream,
@@ -52,9 +58,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-pub use crate::memory::{Memory, MemoryWorld};
 #[cfg(feature = "sqlite")]
-pub use crate::sqlite::{Sqlite, SqliteConfig};
+pub use crate::sqlite::{Sqlite, SqliteConfig, audit};
+pub use crate::{
+    chain::{Bytes, Ed25519, Hash, Link, PublicKey, SignedHead, Signer},
+    memory::{Memory, MemoryWorld},
+};
 
 /// What every method of a store gives: its result, later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -80,6 +89,8 @@ pub const MAX_SEARCH_TEXT: usize = 64 * 1024;
 /// Most lines that [`Store::check`] gives.
 pub const MAX_FINDINGS: usize = 1_000;
 
+/// How many deleted sessions are remembered by their last hash, the latest ones.
+pub const MAX_DELETED: usize = 100_000;
 /// Most bytes in the name of a shared key.
 pub const MAX_KEY_NAME: usize = 64;
 /// Most shared keys.
@@ -362,6 +373,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Appends events; gives their places in the feed.
     fn append(&self, append: Append) -> Later<'_, Vec<Cursor>>;
 
+    /// What the session's log comes to: the hash of its last event, as [`chain`] defines it. Nothing
+    /// for a session without events.
+    fn chain(&self, session: SessionId) -> Later<'_, Option<Link>>;
     /// Events of one session after a place, at most `limit` and [`MAX_PAGE`].
     fn read(&self, session: SessionId, after: Seq, limit: usize) -> Later<'_, Page>;
     /// The session as it was at its last snapshot.
@@ -426,6 +440,10 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Forgets a closed session altogether; refused with [`StoreError::Open`] otherwise.
     fn delete_session(&self, session: SessionId) -> Later<'_, ()>;
+    /// Deletes the sessions that are closed and were last active before a time, with the blobs that no
+    /// other session names, and whatever an earlier deletion left. Others may write meanwhile. Gives
+    /// how many sessions. Without a time it only finishes what was begun.
+    fn retire(&self, before: Option<Timestamp>) -> Later<'_, u64>;
     /// Copies everything to a new file while others go on.
     fn backup(&self, to: PathBuf) -> Later<'_, ()>;
     /// Compares what is folded with the logs; gives what does not agree, one line each.

@@ -6,14 +6,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use jiff::Timestamp;
 use pilothouse_core::{AskRef, AskView, Cursor, Seq, Session, SessionId, SessionView};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use self::world::{Node, State};
 use crate::{
-    Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Listing, LiveDelta, MAX_BLOB,
-    MAX_NUDGES, NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store, StoreError,
+    Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Link, Listing, LiveDelta,
+    MAX_BLOB, MAX_NUDGES, NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store,
+    StoreError,
 };
 
 mod reads;
@@ -105,6 +107,10 @@ impl Store for Memory {
 
     fn append(&self, append: Append) -> Later<'_, Vec<Cursor>> {
         self.with(move |state, node| state.append(append, node))
+    }
+
+    fn chain(&self, session: SessionId) -> Later<'_, Option<Link>> {
+        self.with(move |state, _| Ok(state.chain(session)))
     }
 
     fn read(&self, session: SessionId, after: Seq, limit: usize) -> Later<'_, Page> {
@@ -200,11 +206,11 @@ impl Store for Memory {
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> Later<'_, String> {
-        self.with(move |state, _| {
+        self.with(move |state, node| {
             if bytes.len() > MAX_BLOB {
                 return Err(StoreError::TooMuch { what: "a blob's size", limit: MAX_BLOB });
             }
-            Ok(state.put_blob(bytes))
+            Ok(state.put_blob(bytes, node))
         })
     }
 
@@ -218,6 +224,10 @@ impl Store for Memory {
 
     fn delete_session(&self, session: SessionId) -> Later<'_, ()> {
         self.with(move |state, _| state.delete_session(session))
+    }
+
+    fn retire(&self, before: Option<Timestamp>) -> Later<'_, u64> {
+        self.with(move |state, _| Ok(before.map_or(0, |it| state.retire(it))))
     }
 
     fn backup(&self, to: PathBuf) -> Later<'_, ()> {

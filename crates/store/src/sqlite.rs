@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use pilothouse_core::{AskRef, AskView, Cursor, Seq, Session, SessionId, SessionView};
 use rusqlite::Connection;
 use tokio::sync::{broadcast, oneshot};
@@ -28,11 +29,12 @@ use self::{
     writes::Draft,
 };
 use crate::{
-    Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Listing, LiveDelta, MAX_BLOB,
-    NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Store, StoreError,
-    check_key_name, digest,
+    Append, AskFilter, Claim, Conclusion, Epoch, FeedPage, Later, Link, Listing, LiveDelta,
+    MAX_BLOB, NodeId, NodeView, Nudge, Page, Posted, Presence, SessionFilter, Signer, Store,
+    StoreError, check_key_name, digest,
 };
 
+pub mod audit;
 mod fault;
 mod lane;
 mod listen;
@@ -42,6 +44,7 @@ mod nudge;
 mod open;
 mod opened;
 mod reads;
+mod removal;
 mod upkeep;
 mod writer;
 mod writes;
@@ -59,11 +62,13 @@ pub struct SqliteConfig {
     pub patience: Duration,
     /// Most pages of 4 KiB that the file may grow to.
     pub max_pages: Option<u32>,
+    /// Who signs the heads of logs; else they are not signed.
+    pub signer: Option<Arc<dyn Signer>>,
 }
 
 impl Default for SqliteConfig {
     fn default() -> Self {
-        Self { run_dir: None, patience: Duration::from_secs(10), max_pages: None }
+        Self { run_dir: None, patience: Duration::from_secs(10), max_pages: None, signer: None }
     }
 }
 
@@ -168,6 +173,12 @@ impl Sqlite {
         // It ends by itself; its result is what is waited for.
         drop(thread);
         res.await.map_err(|_| StoreError::Shut)?
+    }
+
+    /// Deletes what is left of sessions that are gone, in steps between which others write.
+    async fn purge(&self) -> Result<(), StoreError> {
+        while self.writer.call("deleting a session", |db, _| removal::purge(db)).await? {}
+        Ok(())
     }
 
     /// Ends the threads once they have done what waits, and gives what is left.
@@ -279,11 +290,18 @@ impl Store for Sqlite {
         let doing = "appending events";
         Box::pin(async move {
             let draft = Draft::new(append).map_err(|it| it.explain(&self.path, doing))?;
+            let signer = self.config.signer.clone();
             let work = move |db: &Connection, hints: &mut Hints| {
-                writes::append(db, hints, &office.me, &draft)
+                writes::append(db, hints, &office.me, signer.as_deref(), &draft)
             };
             self.writer.call(doing, work).await
         })
+    }
+
+    fn chain(&self, session: SessionId) -> Later<'_, Option<Link>> {
+        Box::pin(self.readers.call("reading a log's head", move |db, _| {
+            Ok(writes::held(db, session)?.map(|it| it.last).filter(|it| it.seq.0 > 0))
+        }))
     }
 
     fn read(&self, session: SessionId, after: Seq, limit: usize) -> Later<'_, Page> {
@@ -417,9 +435,9 @@ impl Store for Sqlite {
             if bytes.len() > MAX_BLOB {
                 return Err(StoreError::TooMuch { what: "a blob's size", limit: MAX_BLOB });
             }
-            let digest = digest(&bytes);
+            let (digest, office) = (digest(&bytes), Arc::clone(&self.office));
             let work = move |db: &Connection, _: &mut Hints| {
-                writes::put_blob(db, &digest, &bytes)?;
+                writes::put_blob(db, &office.me, &digest, &bytes)?;
                 Ok(digest.clone())
             };
             self.writer.call("keeping a blob", work).await
@@ -439,9 +457,35 @@ impl Store for Sqlite {
     }
 
     fn delete_session(&self, session: SessionId) -> Later<'_, ()> {
-        Box::pin(self.writer.call("deleting a session", move |db, hints| {
-            writes::delete_session(db, hints, session)
-        }))
+        Box::pin(async move {
+            let signer = self.config.signer.clone();
+            let work = move |db: &Connection, hints: &mut Hints| {
+                removal::doom(db, hints, session, signer.as_deref())
+            };
+            self.writer.call("deleting a session", work).await?;
+            self.purge().await
+        })
+    }
+
+    fn retire(&self, before: Option<Timestamp>) -> Later<'_, u64> {
+        Box::pin(async move {
+            self.purge().await?;
+            let mut res = 0;
+            if let Some(before) = before {
+                loop {
+                    let signer = self.config.signer.clone();
+                    let work = move |db: &Connection, hints: &mut Hints| {
+                        removal::retire(db, hints, before, signer.as_deref())
+                    };
+                    if !self.writer.call("deleting old sessions", work).await? {
+                        break;
+                    }
+                    res += 1;
+                    self.purge().await?;
+                }
+            }
+            Ok(res)
+        })
     }
 
     fn backup(&self, to: PathBuf) -> Later<'_, ()> {

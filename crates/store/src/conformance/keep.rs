@@ -1,10 +1,11 @@
 //! What is kept, what is forgotten, and whether it all agrees.
 
+use jiff::Timestamp;
 use pilothouse_core::{Answer, AskRef, Cursor, Decision, Seq};
 
 use super::{
     World,
-    script::{Writer, closed, command, prompted, settled},
+    script::{Writer, closed, command, naming, prompted, settled},
     wait,
 };
 use crate::{AskFilter, MAX_BLOB, MAX_KEY_NAME, MAX_KEYS, Nudge, SessionFilter, StoreError};
@@ -95,6 +96,64 @@ pub async fn an_open_session_is_not_deleted(world: &dyn World) {
     let refused = node.delete_session(writer.id).await;
     assert!(matches!(refused, Err(StoreError::Open(id)) if id == writer.id), "{refused:?}");
     assert!(node.session(writer.id).await.unwrap().is_some());
+}
+
+/// Unless another session names them.
+pub async fn a_deleted_session_takes_its_blobs_along(world: &dyn World) {
+    let node = world.open();
+    let mut keep = Writer::open(&node, "a", "one").await;
+    let mut gone = Writer::open(&node, "a", "two").await;
+    let own = node.put_blob(b"own".to_vec()).await.unwrap();
+    gone.record(vec![naming(&own)]).await.unwrap();
+    let shared = node.put_blob(b"shared".to_vec()).await.unwrap();
+    gone.record(vec![naming(&shared)]).await.unwrap();
+    assert_eq!(node.put_blob(b"shared".to_vec()).await.unwrap(), shared);
+    keep.record(vec![naming(&shared)]).await.unwrap();
+    // More than one step deletes.
+    gone.remark(1_200).await;
+    gone.record(vec![closed()]).await.unwrap();
+    node.delete_session(gone.id).await.unwrap();
+    assert_eq!(node.blob(own).await.unwrap(), None);
+    assert_eq!(node.blob(shared.clone()).await.unwrap().as_deref(), Some(&b"shared"[..]));
+    assert_eq!(node.check().await.unwrap(), [""; 0]);
+    keep.record(vec![closed()]).await.unwrap();
+    node.delete_session(keep.id).await.unwrap();
+    assert_eq!(node.blob(shared).await.unwrap(), None);
+}
+
+/// By the node that has just kept it, as long as that lives.
+pub async fn a_blob_that_may_yet_be_named_stays(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    let mut gone = Writer::open(&first, "a", "one").await;
+    let blob = first.put_blob(b"text".to_vec()).await.unwrap();
+    gone.record(vec![naming(&blob), closed()]).await.unwrap();
+    assert_eq!(second.put_blob(b"text".to_vec()).await.unwrap(), blob);
+    first.delete_session(gone.id).await.unwrap();
+    assert!(first.blob(blob.clone()).await.unwrap().is_some());
+    let mut keep = Writer::open(&second, "a", "two").await;
+    keep.record(vec![naming(&blob)]).await.unwrap();
+    assert_eq!(first.check().await.unwrap(), [""; 0]);
+}
+
+/// Whole, and no others.
+pub async fn closed_sessions_are_retired_by_age(world: &dyn World) {
+    let node = world.open();
+    let open = Writer::open(&node, "a", "open").await;
+    let mut old = Writer::open(&node, "a", "old").await;
+    old.record(vec![closed()]).await.unwrap();
+    let mut young = Writer::open(&node, "a", "young").await;
+    young.now += 1_000;
+    young.record(vec![closed()]).await.unwrap();
+    let time = |it: &Writer| Timestamp::from_second(it.now).unwrap();
+    assert_eq!(node.retire(None).await.unwrap(), 0);
+    assert_eq!(node.retire(Some(time(&open))).await.unwrap(), 0, "it was active at that time");
+    assert_eq!(node.retire(Some(time(&old))).await.unwrap(), 1);
+    assert_eq!(node.session(old.id).await.unwrap(), None);
+    assert_eq!(node.read(old.id, Seq(0), 9).await.unwrap().events, []);
+    assert!(node.session(young.id).await.unwrap().is_some());
+    assert_eq!(node.retire(Some(Timestamp::MAX)).await.unwrap(), 1);
+    assert!(node.session(open.id).await.unwrap().is_some());
+    assert_eq!(node.check().await.unwrap(), [""; 0]);
 }
 
 /// However it came about.

@@ -1,12 +1,12 @@
 //! What is appended is whole, in order, and there to be read.
 
-use pilothouse_core::{AskRef, Seq};
+use pilothouse_core::{AskRef, Envelope, Seq};
 
 use super::{
     World,
-    script::{Writer, asked, command, noted},
+    script::{Writer, asked, command, fresh, noted},
 };
-use crate::{MAX_APPEND, MAX_FEED_BYTES, MAX_PAGE, MAX_PAGE_BYTES, StoreError};
+use crate::{Link, MAX_APPEND, MAX_FEED_BYTES, MAX_PAGE, MAX_PAGE_BYTES, StoreError};
 
 /// Word for word.
 pub async fn what_was_appended_is_read_by_every_node(world: &dyn World) {
@@ -85,7 +85,7 @@ pub async fn a_log_is_read_in_pages(world: &dyn World) {
     assert_eq!((page.events.len(), page.more), (0, false));
     // Less than one would never get anywhere.
     assert_eq!(node.read(writer.id, Seq(0), 0).await.unwrap().events.len(), 1);
-    assert_eq!(node.read(super::script::fresh(), Seq(0), 9).await.unwrap().events.len(), 0);
+    assert_eq!(node.read(fresh(), Seq(0), 9).await.unwrap().events.len(), 0);
 }
 
 /// But holds one event at least.
@@ -114,6 +114,36 @@ pub async fn a_page_has_a_size(world: &dyn World) {
     let page = node.feed(before, MAX_PAGE).await.unwrap();
     assert_eq!((page.entries.len(), page.more), (2, true));
     assert_eq!(node.feed(page.next, MAX_PAGE).await.unwrap().entries.len(), 2);
+}
+
+/// Each with all before it, and apart from other sessions'.
+pub async fn events_are_chained(world: &dyn World) {
+    let (first, second) = (world.open(), world.open());
+    let mut writer = Writer::open(&first, "a", "one").await;
+    let extend = |link: Link, events: &[Envelope]| {
+        events.iter().fold(link, |link, it| link.next(&serde_json::to_string(it).unwrap()))
+    };
+    let log = first.read(writer.id, Seq(0), 9).await.unwrap().events;
+    let link = extend(Link::genesis(writer.id), &log);
+    assert_eq!(second.chain(writer.id).await.unwrap(), Some(link));
+    let (append, session) = writer.draft(vec![noted("\u{fc}\u{1f980}\0"), noted("2")]);
+    let link = extend(link, &append.events);
+    first.append(append).await.unwrap();
+    writer.session = session;
+    assert_eq!(link.seq, Seq(3));
+    assert_eq!(second.chain(writer.id).await.unwrap(), Some(link));
+    // The next owner goes on with it.
+    first.release(writer.id, writer.claim.epoch).await.unwrap();
+    let mut writer = Writer::claim(&second, writer.id).await;
+    let (append, _) = writer.draft(vec![noted("3")]);
+    writer.record(vec![noted("3")]).await.unwrap();
+    let link = extend(link, &append.events);
+    assert_eq!(first.chain(writer.id).await.unwrap(), Some(link));
+    let other = fresh();
+    first.claim(other).await.unwrap();
+    assert_eq!(first.chain(other).await.unwrap(), None);
+    assert_ne!(Link::genesis(other), Link::genesis(writer.id));
+    assert_eq!(first.check().await.unwrap(), [""; 0]);
 }
 
 /// So that one session can't stop all others.

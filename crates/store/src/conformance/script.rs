@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Answer, Ask, AskId, Cursor, Decision, Envelope, Event, FORMAT, Offer, OnExpiry, Prompt, Question,
-    Reach, Session, SessionId, Settled, Spec, Subject, TurnId,
+    Actor, Answer, Ask, AskId, Cursor, Decision, Envelope, Event, FORMAT, Offer, OnExpiry, Prompt,
+    Question, Reach, Session, SessionId, Settled, Spec, Subject, TurnId,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -122,6 +122,11 @@ pub fn opened(by: &str, title: &str) -> Event {
 /// Something that changes nothing.
 pub fn noted(body: &str) -> Event {
     Event::Noted { method: "test/remark".to_owned(), body: Value::String(body.to_owned()) }
+}
+
+/// Something that names a blob.
+pub fn naming(digest: &str) -> Event {
+    Event::Noted { method: "test/long".to_owned(), body: json!({"$blob": digest}) }
 }
 
 /// A turn is asked for.

@@ -4,7 +4,7 @@ use pilothouse_core::{AskRef, AskState, AskView, Cursor, Seq, Session, SessionId
 
 use super::world::{Row, State};
 use crate::{
-    AskFilter, FeedEntry, FeedPage, Listing, MAX_FEED_BYTES, MAX_FINDINGS, MAX_PAGE_BYTES,
+    AskFilter, FeedEntry, FeedPage, Link, Listing, MAX_FEED_BYTES, MAX_FINDINGS, MAX_PAGE_BYTES,
     NodeView, Page, SessionFilter, StoreError,
     fold::{self, Refold},
     listing::{self, SessionPlace},
@@ -146,7 +146,12 @@ impl State {
         let mut res = vec![];
         for (id, row) in &self.rows {
             let mut refold = Refold::default();
-            for (envelope, _) in &row.log {
+            let mut link = Link::genesis(*id);
+            for ((envelope, _), kept) in row.log.iter().zip(&row.chain) {
+                link = link.next(&serde_json::to_string(envelope).unwrap_or_default());
+                if link != *kept {
+                    res.push(format!("{id}, event {}: it is not what was recorded", kept.seq.0));
+                }
                 refold.apply(*id, envelope);
                 let snapshot = row.snapshot.as_ref().filter(|it| it.seq() == envelope.seq);
                 if snapshot.is_some_and(|it| *it != refold.session) {

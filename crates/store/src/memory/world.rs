@@ -6,13 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use pilothouse_core::{AskId, AskView, Cursor, Envelope, Seq, Session, SessionId, SessionView};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::{
-    Append, Claim, Conclusion, Epoch, LiveDelta, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId,
-    Nudge, Posted, Presence, StoreError, check_key_name, digest,
+    Append, Claim, Conclusion, Epoch, Link, LiveDelta, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS,
+    NodeId, Nudge, Posted, Presence, StoreError, check_key_name, digest,
     fold::{self, AskChange},
     listing,
 };
@@ -30,6 +31,8 @@ pub(super) struct State {
     conclusions: Vec<(Uuid, Conclusion)>,
     pub(super) nodes: BTreeMap<NodeId, Node>,
     blobs: BTreeMap<String, Vec<u8>>,
+    /// Blobs that a node has kept and may yet name.
+    holds: BTreeSet<(String, NodeId)>,
     keys: BTreeMap<String, [u8; 32]>,
 }
 
@@ -40,11 +43,15 @@ pub(super) struct Row {
     pub(super) epoch: u64,
     /// Each with the length of its text, for pages have a size.
     pub(super) log: Vec<(Envelope, usize)>,
+    /// What each event of the log and everything before it come to.
+    pub(super) chain: Vec<Link>,
     pub(super) view: Option<SessionView>,
     /// By number, with the place in the feed where each was raised.
     pub(super) asks: BTreeMap<AskId, (u64, AskView)>,
     pub(super) snapshot: Option<Session>,
     pub(super) prompts: String,
+    /// The blobs that the log names.
+    blobs: BTreeSet<String>,
 }
 
 /// A node. A dead one has nobody to nudge.
@@ -82,11 +89,12 @@ impl State {
         self.nodes.get(node).is_some_and(|it| it.nudges.is_some())
     }
 
-    pub(super) fn kill(&mut self, node: &NodeId) {
-        if self.alive(node)
-            && let Some(node) = self.nodes.get_mut(node)
+    pub(super) fn kill(&mut self, id: &NodeId) {
+        if self.alive(id)
+            && let Some(node) = self.nodes.get_mut(id)
         {
             node.nudges = None;
+            self.holds.retain(|(_, it)| it != id);
             self.sweep();
             self.nudge_all(&Nudge::Presence);
         }
@@ -190,9 +198,13 @@ impl State {
                 }
                 None => {}
             }
-            let length = serde_json::to_string(&envelope).map_or(0, |it| it.len());
-            row.log.push((envelope, length));
+            let json = serde_json::to_string(&envelope).unwrap_or_default();
+            let last = row.chain.last().copied().unwrap_or_else(|| Link::genesis(session));
+            row.chain.push(last.next(&json));
+            row.log.push((envelope, json.len()));
+            row.blobs.extend(fold::blob_names(&json).map(str::to_owned));
         }
+        self.holds.retain(|(digest, node)| node != me || !row.blobs.contains(digest));
         row.view = Some(SessionView { node: None, ..view });
         if let Some(snapshot) = snapshot {
             row.snapshot = Some(*snapshot);
@@ -279,8 +291,9 @@ impl State {
         }
     }
 
-    pub(super) fn put_blob(&mut self, bytes: Vec<u8>) -> String {
+    pub(super) fn put_blob(&mut self, bytes: Vec<u8>, me: &NodeId) -> String {
         let digest = digest(&bytes);
+        self.holds.insert((digest.clone(), me.clone()));
         self.blobs.insert(digest.clone(), bytes);
         digest
     }
@@ -303,13 +316,31 @@ impl State {
         if row.view.as_ref().is_some_and(|it| it.cancelled_at.is_none()) {
             return Err(StoreError::Open(session));
         }
-        self.rows.remove(&session);
+        let blobs = self.rows.remove(&session).map(|it| it.blobs).unwrap_or_default();
+        for digest in blobs {
+            let held = self.holds.iter().any(|(it, _)| *it == digest);
+            if !held && !self.rows.values().any(|it| it.blobs.contains(&digest)) {
+                self.blobs.remove(&digest);
+            }
+        }
         let last = self.feed.iter().rfind(|(_, (it, _))| *it == session);
         self.forgotten.extend(last.map(|(pos, _)| *pos));
         self.feed.retain(|_, (it, _)| *it != session);
         self.inbox.retain(|(it, _)| it.session != session);
         self.nudge_all(&Nudge::Feed(Some(session)));
         Ok(())
+    }
+
+    pub(super) fn retire(&mut self, before: Timestamp) -> u64 {
+        let old = |it: &SessionView| it.cancelled_at.is_some() && it.last_active_at < before;
+        let rows = self.rows.iter().filter(|(_, row)| row.view.as_ref().is_some_and(old));
+        let ids: Vec<_> = rows.map(|(id, _)| *id).collect();
+        // They are closed, so none is refused.
+        ids.into_iter().map(|it| u64::from(self.delete_session(it).is_ok())).sum()
+    }
+
+    pub(super) fn chain(&self, session: SessionId) -> Option<Link> {
+        self.rows.get(&session)?.chain.last().copied()
     }
 
     pub(super) fn place(session: SessionId, view: &SessionView) -> listing::SessionPlace {

@@ -2,13 +2,27 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use pilothouse_core::SessionId;
+use rusqlite::{Connection, TransactionBehavior, params};
+use uuid::Uuid;
 
 use super::fault::{Fault, unusable};
-use crate::StoreError;
+use crate::{Link, StoreError, fold};
+
+/// From one format to the next: statements, and what only a program can do.
+struct Step {
+    sql: &'static str,
+    then: fn(&Connection) -> Result<(), Fault>,
+}
 
 /// The steps from an empty file, one format each. A step that was released never changes.
-const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema-2.sql")];
+const STEPS: [Step; 3] = [
+    Step { sql: include_str!("schema.sql"), then: |_| Ok(()) },
+    Step { sql: include_str!("schema-2.sql"), then: |_| Ok(()) },
+    Step { sql: include_str!("schema-3.sql"), then: chain },
+];
+/// Most events that are held in memory while older ones are chained.
+const PAGE: i64 = 500;
 /// Says that a SQLite file is ours: "PHSE".
 const APPLICATION: i32 = 0x5048_5345;
 
@@ -39,12 +53,51 @@ pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError
     if steps.is_empty() {
         return Ok(());
     }
-    let all = || -> Result<(), rusqlite::Error> {
+    let all = || -> Result<(), Fault> {
         for step in steps {
-            tx.execute_batch(step)?;
+            tx.execute_batch(step.sql)?;
+            (step.then)(&tx)?;
         }
         tx.pragma_update(None, "application_id", APPLICATION)?;
-        tx.pragma_update(None, "user_version", i64::try_from(STEPS.len()).unwrap_or(0))
+        Ok(tx.pragma_update(None, "user_version", i64::try_from(STEPS.len()).unwrap_or(0))?)
     };
-    all().and_then(|()| tx.commit()).map_err(|err| explain(err.into()))
+    all().and_then(|()| Ok(tx.commit()?)).map_err(explain)
+}
+
+/// The format that this version writes.
+pub(super) fn format() -> i32 {
+    i32::try_from(STEPS.len()).unwrap_or(i32::MAX)
+}
+
+/// Chains the logs that are there, and notes which blobs they name.
+fn chain(db: &Connection) -> Result<(), Fault> {
+    let mut ids = db.prepare("SELECT DISTINCT session FROM events")?;
+    let ids: Vec<[u8; 16]> = ids.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let sql = "SELECT pos, seq, json FROM events WHERE session = ?1 AND seq > ?2
+               ORDER BY seq LIMIT ?3";
+    let mut select = db.prepare(sql)?;
+    let mut update = db.prepare("UPDATE events SET chain = ?2 WHERE pos = ?1")?;
+    let mut name =
+        db.prepare("INSERT OR IGNORE INTO blob_names (session, digest) VALUES (?1, ?2)")?;
+    for id in ids {
+        let mut link = Link::genesis(SessionId(Uuid::from_bytes(id)));
+        let mut last = 0_i64;
+        loop {
+            let rows = select.query_map(params![id, last, PAGE], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+            })?;
+            let page: Vec<_> = rows.collect::<Result<_, _>>()?;
+            let Some((_, end, _)) = page.last() else { break };
+            last = *end;
+            for (pos, _, json) in &page {
+                link = link.next(json);
+                update.execute(params![pos, link.chain.0])?;
+                for digest in fold::blob_names(json) {
+                    name.execute(params![id, digest])?;
+                }
+            }
+        }
+        db.execute("UPDATE sessions SET chain = ?2 WHERE id = ?1", params![id, link.chain.0])?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pilothouse_core::{AskRef, AskView, Cursor, Envelope, Seq, Session, SessionId, SessionView};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use uuid::Uuid;
 
 use super::{fault::Fault, lock, writes::int};
@@ -60,7 +60,8 @@ pub(super) fn read(
     limit: usize,
 ) -> Result<Page, Fault> {
     let mut filling = Filling::new(limit, MAX_PAGE_BYTES);
-    let sql = "SELECT json FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+    let sql = "SELECT json FROM events WHERE session = ?1 AND seq > ?2
+               AND session NOT IN (SELECT session FROM doomed) ORDER BY seq LIMIT ?3";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(params![session.0.as_bytes(), int(after.0), filling.wanted()])?;
     let mut res = Page { events: vec![], more: false };
@@ -76,7 +77,9 @@ pub(super) fn read(
 }
 
 fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Fault> {
-    Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+    // Bytes that are no text can only have come there behind the store's back.
+    let kept = row.get_ref(column)?.as_str();
+    kept.map_err(|err| Fault::Json(serde_json::Error::custom(err)))
 }
 
 pub(super) fn head(db: &Connection) -> Result<Cursor, Fault> {
@@ -93,7 +96,8 @@ pub(super) fn feed(db: &Connection, after: Cursor, limit: usize) -> Result<FeedP
         return Ok(FeedPage { entries: vec![], next: head, more: false, reset: true });
     }
     let mut filling = Filling::new(limit, MAX_FEED_BYTES);
-    let sql = "SELECT pos, session, json FROM events WHERE pos > ?1 ORDER BY pos LIMIT ?2";
+    let sql = "SELECT pos, session, json FROM events WHERE pos > ?1
+               AND session NOT IN (SELECT session FROM doomed) ORDER BY pos LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(params![int(after.0), filling.wanted()])?;
     let mut res = FeedPage { entries: vec![], next: after, more: false, reset: false };

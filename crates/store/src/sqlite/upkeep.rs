@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
 
 use super::{
+    audit,
     fault::{self, Fault, unusable},
     reads, writes,
 };
@@ -36,10 +37,20 @@ pub(super) fn check(db: &Connection) -> Result<Vec<String>, Fault> {
             break;
         }
     }
-    let sql = "SELECT count(*) FROM events WHERE session NOT IN (SELECT id FROM sessions)";
+    let sql = "SELECT count(*) FROM events WHERE session NOT IN (SELECT id FROM sessions)
+               AND session NOT IN (SELECT session FROM doomed)";
     let strays: i64 = db.query_row(sql, [], |row| row.get(0))?;
     if strays > 0 {
         res.push(format!("{strays} events belong to no session"));
+    }
+    let sql = "SELECT session, digest FROM blob_names
+               WHERE digest NOT IN (SELECT digest FROM blobs) AND session IN (SELECT id FROM sessions)";
+    let mut missing = db.prepare(sql)?;
+    let missing = missing.query_map([], |row| Ok((row.get::<_, [u8; 16]>(0)?, row.get(1)?)))?;
+    for row in missing {
+        let (session, digest): (_, String) = row?;
+        let id = SessionId(Uuid::from_bytes(session));
+        res.push(format!("{id}: the blob {digest}, which its log names, is missing"));
     }
     res.truncate(MAX_FINDINGS);
     Ok(res)
@@ -83,7 +94,11 @@ fn check_session(db: &Connection, bytes: [u8; 16]) -> Result<Vec<String>, Fault>
     });
     match read {
         Ok(()) => {}
-        Err(Fault::Json(_)) => return Ok(vec![unreadable("an event of its log")]),
+        Err(Fault::Json(_)) => {
+            res.push(unreadable("an event of its log"));
+            res.extend(broken(db, id)?);
+            return Ok(res);
+        }
         Err(fault) => return Err(fault),
     }
     if !met {
@@ -99,7 +114,14 @@ fn check_session(db: &Connection, bytes: [u8; 16]) -> Result<Vec<String>, Fault>
         Some(asks) => res.extend(refold.compare(id, view.as_ref(), asks)),
         None => res.push(unreadable("one of its requests, or where it is listed,")),
     }
+    res.extend(broken(db, id)?);
     Ok(res)
+}
+
+/// Where a session's log is not what its chain says.
+fn broken(db: &Connection, session: SessionId) -> Result<Vec<String>, Fault> {
+    let findings = audit::verify_session(db, session)?;
+    Ok(findings.iter().map(ToString::to_string).collect())
 }
 
 /// What a session is listed by: status, opener, activity, whether it is closed.

@@ -6,31 +6,32 @@ use pilothouse_core::{AskView, Cursor, Seq, SessionId, SessionView};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{fault::Fault, lock, nudge::Hints};
+use super::{fault::Fault, lock, nudge::Hints, removal};
 use crate::{
-    Append, Claim, Conclusion, Epoch, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId, Posted,
-    Presence, StoreError,
+    Append, Bytes, Claim, Conclusion, Epoch, Link, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId,
+    Posted, Presence, SignedHead, Signer, StoreError, chain,
     fold::{self, AskChange},
 };
 
 /// A session's row, as far as it decides who may write.
-struct Held {
+pub(super) struct Held {
     owner: Option<NodeId>,
     epoch: i64,
-    last_seq: i64,
+    /// Its last event.
+    pub(super) last: Link,
 }
 
-fn held(db: &Connection, session: SessionId) -> Result<Option<Held>, Fault> {
-    let sql = "SELECT owner, epoch, last_seq FROM sessions WHERE id = ?1";
+pub(super) fn held(db: &Connection, session: SessionId) -> Result<Option<Held>, Fault> {
+    let sql = "SELECT owner, epoch, last_seq, chain FROM sessions WHERE id = ?1";
     let row = db.prepare_cached(sql)?.query_row([session.0.as_bytes()], |row| {
         let owner: Option<String> = row.get(0)?;
-        Ok(Held { owner: owner.map(NodeId), epoch: row.get(1)?, last_seq: row.get(2)? })
+        let last_seq: i64 = row.get(2)?;
+        let chain: Option<[u8; 32]> = row.get(3)?;
+        let chain = chain.map_or_else(|| Link::genesis(session).chain, Bytes);
+        let last = Link { seq: Seq(last_seq.cast_unsigned()), chain };
+        Ok(Held { owner: owner.map(NodeId), epoch: row.get(1)?, last })
     });
     Ok(row.optional()?)
-}
-
-fn seq(kept: i64) -> Seq {
-    Seq(kept.cast_unsigned())
 }
 
 /// A number as SQLite keeps it.
@@ -47,6 +48,9 @@ pub(super) fn claim(
 ) -> Result<Claim, Fault> {
     let id = session.0.as_bytes();
     let before = held(db, session)?;
+    if before.is_none() && removal::is_doomed(db, session)? {
+        return Err(StoreError::NotFound(session.to_string()).into());
+    }
     if let Some(Held { owner: Some(node), .. }) = &before
         && node != me
         && lock::is_alive(run, node)
@@ -60,8 +64,8 @@ pub(super) fn claim(
     if db.prepare_cached(sql)?.query_row([id], |row| row.get(0))? {
         hints.inbox.insert(me.clone());
     }
-    let (epoch, last_seq) = before.map_or((0, 0), |it| (it.epoch, it.last_seq));
-    Ok(Claim { epoch: Epoch(epoch.cast_unsigned() + 1), last_seq: seq(last_seq) })
+    let (epoch, last_seq) = before.map_or((0, Seq(0)), |it| (it.epoch, it.last.seq));
+    Ok(Claim { epoch: Epoch(epoch.cast_unsigned() + 1), last_seq })
 }
 
 pub(super) fn release(
@@ -84,14 +88,19 @@ pub(super) struct Draft {
     opened_by: String,
     snapshot: Option<String>,
     prompts: Option<String>,
+    /// The blobs that the events name.
+    blobs: Vec<String>,
 }
 
 impl Draft {
     pub(super) fn new(mut append: Append) -> Result<Self, Fault> {
         fold::check_numbers(&append)?;
         append.view.node = None;
-        let events = append.events.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        let events: Vec<String> =
+            append.events.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        let blobs = events.iter().flat_map(|it| fold::blob_names(it)).map(str::to_owned).collect();
         Ok(Self {
+            blobs,
             events,
             view: serde_json::to_string(&append.view)?,
             status: serde_json::to_string(&append.view.status)?,
@@ -107,6 +116,7 @@ pub(super) fn append(
     db: &Connection,
     hints: &mut Hints,
     me: &NodeId,
+    signer: Option<&dyn Signer>,
     draft: &Draft,
 ) -> Result<Vec<Cursor>, Fault> {
     let Append { session, epoch, expected, events, view, snapshot } = &draft.append;
@@ -115,21 +125,29 @@ pub(super) fn append(
     if held.epoch != int(epoch.0) || held.owner.as_ref() != Some(me) {
         return Err(StoreError::Fenced(session).into());
     }
-    let actual = seq(held.last_seq);
+    let actual = held.last.seq;
     if actual != *expected {
         return Err(StoreError::OutOfOrder { session, expected: *expected, actual }.into());
     }
     let mut places = Vec::with_capacity(events.len());
-    let sql = "INSERT INTO events (session, seq, json) VALUES (?1, ?2, ?3)";
+    let sql = "INSERT INTO events (session, seq, json, chain) VALUES (?1, ?2, ?3, ?4)";
     let mut insert = db.prepare_cached(sql)?;
+    let mut link = held.last;
     for (envelope, json) in events.iter().zip(&draft.events) {
-        let pos = insert.insert(params![id, int(envelope.seq.0), json])?;
+        link = link.next(json);
+        let pos = insert.insert(params![id, int(envelope.seq.0), json, link.chain.0])?;
+        if let Some(signer) = signer.filter(|_| chain::is_signed(envelope)) {
+            keep_head(db, &link.sign(session, signer))?;
+        }
         places.push(Cursor(pos.cast_unsigned()));
         if let Some(change) = fold::ask_change(session, envelope) {
             change_ask(db, session, pos, change)?;
         }
     }
-    keep_view(db, draft, view)?;
+    for digest in &draft.blobs {
+        name_blob(db, me, session, digest)?;
+    }
+    keep_view(db, draft, view, link)?;
     if let (Some(json), Some(snapshot)) = (&draft.snapshot, snapshot) {
         let sql = "INSERT OR REPLACE INTO snapshots (session, seq, json) VALUES (?1, ?2, ?3)";
         db.prepare_cached(sql)?.execute(params![id, int(snapshot.seq().0), json])?;
@@ -148,19 +166,41 @@ pub(super) fn append(
     Ok(places)
 }
 
-fn keep_view(db: &Connection, draft: &Draft, view: &SessionView) -> Result<(), Fault> {
-    let last = draft.append.events.last().map_or(draft.append.expected, |it| it.seq);
+fn keep_head(db: &Connection, head: &SignedHead) -> Result<(), Fault> {
+    let sql = "INSERT OR REPLACE INTO heads (session, seq, chain, key, signature)
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    db.prepare_cached(sql)?.execute(params![
+        head.session.0.as_bytes(),
+        int(head.seq.0),
+        head.chain.0,
+        head.key.0,
+        head.signature.0,
+    ])?;
+    Ok(())
+}
+
+/// From now on the session's log keeps the blob, and no longer whoever put it there.
+fn name_blob(db: &Connection, me: &NodeId, session: SessionId, digest: &str) -> Result<(), Fault> {
+    let sql = "INSERT OR IGNORE INTO blob_names (session, digest) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?.execute(params![session.0.as_bytes(), digest])?;
+    let sql = "DELETE FROM blob_holds WHERE digest = ?1 AND node = ?2";
+    db.prepare_cached(sql)?.execute(params![digest, me.0])?;
+    Ok(())
+}
+
+fn keep_view(db: &Connection, draft: &Draft, view: &SessionView, last: Link) -> Result<(), Fault> {
     let sql = "UPDATE sessions SET last_seq = ?2, view = ?3, status = ?4, opened_by = ?5,
-               active = ?6, closed = ?7, words = ?8 WHERE id = ?1";
+               active = ?6, closed = ?7, words = ?8, chain = ?9 WHERE id = ?1";
     db.prepare_cached(sql)?.execute(params![
         draft.append.session.0.as_bytes(),
-        int(last.0),
+        int(last.seq.0),
         draft.view,
         draft.status,
         draft.opened_by,
         view.last_active_at.as_microsecond(),
         view.cancelled_at.is_some(),
         fold::head_words(view),
+        last.chain.0,
     ])?;
     Ok(())
 }
@@ -302,6 +342,7 @@ pub(super) fn join(
 pub(super) fn leave(db: &Connection, hints: &mut Hints, me: &NodeId) -> Result<(), Fault> {
     let sql = "UPDATE sessions SET owner = NULL WHERE owner = ?1";
     db.prepare_cached(sql)?.execute([&me.0])?;
+    db.prepare_cached("DELETE FROM blob_holds WHERE node = ?1")?.execute([&me.0])?;
     db.prepare_cached("DELETE FROM nodes WHERE node = ?1")?.execute([&me.0])?;
     changed(db, hints)
 }
@@ -321,12 +362,21 @@ pub(super) fn bury(db: &Connection, run: &Path) -> Result<(), Fault> {
             db.execute(sql, [&node.0])?;
         }
     }
+    db.execute("DELETE FROM blob_holds WHERE node NOT IN (SELECT node FROM nodes)", [])?;
     Ok(())
 }
 
-pub(super) fn put_blob(db: &Connection, digest: &str, bytes: &[u8]) -> Result<(), Fault> {
+/// Keeps a blob, which is this node's until a log names it.
+pub(super) fn put_blob(
+    db: &Connection,
+    me: &NodeId,
+    digest: &str,
+    bytes: &[u8],
+) -> Result<(), Fault> {
     let sql = "INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)";
     db.prepare_cached(sql)?.execute(params![digest, bytes])?;
+    let sql = "INSERT OR IGNORE INTO blob_holds (digest, node) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?.execute(params![digest, me.0])?;
     Ok(())
 }
 
@@ -342,33 +392,4 @@ pub(super) fn key(db: &Connection, name: &str, fresh: &[u8; 32]) -> Result<[u8; 
     let sql = "INSERT INTO keys (name, bytes) VALUES (?1, ?2)";
     db.prepare_cached(sql)?.execute(params![name, fresh])?;
     Ok(*fresh)
-}
-
-pub(super) fn delete_session(
-    db: &Connection,
-    hints: &mut Hints,
-    session: SessionId,
-) -> Result<(), Fault> {
-    let id = session.0.as_bytes();
-    let sql = "SELECT coalesce(closed, 1) FROM sessions WHERE id = ?1";
-    let closed = db.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
-    match closed {
-        None => return Err(StoreError::NotFound(session.to_string()).into()),
-        Some(false) => return Err(StoreError::Open(session).into()),
-        Some(true) => {}
-    }
-    let statements = [
-        "INSERT INTO forgotten SELECT max(pos) FROM events WHERE session = ?1 HAVING count(*) > 0",
-        "DELETE FROM events WHERE session = ?1",
-        "DELETE FROM asks WHERE session = ?1",
-        "DELETE FROM inbox WHERE session = ?1",
-        "DELETE FROM snapshots WHERE session = ?1",
-        "DELETE FROM prompts WHERE session = ?1",
-        "DELETE FROM sessions WHERE id = ?1",
-    ];
-    for sql in statements {
-        db.prepare_cached(sql)?.execute([id])?;
-    }
-    hints.feed.insert(session);
-    Ok(())
 }
