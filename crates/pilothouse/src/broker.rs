@@ -10,8 +10,8 @@ use std::{
 };
 
 use pilothouse_core::{
-    Actor, AgentError, AskRef, AskView, Cursor, Intent, Origin, Policy, Prompt, Refusal, Seq,
-    Session, SessionId, SessionView, Settled, Settlement, Spec, Stream, TurnStatus,
+    Actor, AgentError, AskRef, AskView, Cursor, Intent, Origin, Prompt, Refusal, Seq, Session,
+    SessionId, SessionView, Settled, Settlement, Spec, Stream, TurnStatus,
 };
 use pilothouse_store::{
     AskFilter, Listing, LiveDelta, NodeId, NodeView, Nudge, Page, Presence, SessionFilter, Store,
@@ -33,6 +33,7 @@ use crate::{
     feed::Feed,
     live::{Live, LiveItem},
     ownership::Owned,
+    rules::PolicySource,
 };
 
 /// How long a running turn is given to end when the broker leaves.
@@ -43,7 +44,7 @@ const WIND_DOWN: Duration = Duration::from_millis(400);
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) pool: Pool,
-    pub(crate) policy: Policy,
+    pub(crate) policy: PolicySource,
     pub(crate) live: Live,
     pub(crate) idle_session: Duration,
     pub(crate) owned: Owned,

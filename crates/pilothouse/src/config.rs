@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use pilothouse_codex::Dialect;
-use pilothouse_core::Policy;
 use pilothouse_store::Store;
 
-use crate::agent::{process::GuardCommand, tree::Ladder};
+use crate::{
+    agent::{process::GuardCommand, tree::Ladder},
+    rules::PolicySource,
+};
 
 /// How agents are found, started and ended.
 #[derive(Debug, Clone)]
@@ -53,8 +55,9 @@ pub struct Config {
     pub program: String,
     /// Agents.
     pub agent: AgentConfig,
-    /// What is answered without a person.
-    pub policy: Policy,
+    /// What is answered without a person: a [`Policy`](pilothouse_core::Policy), the
+    /// [`Rules`](crate::rules::Rules) of a file, or a function that is asked each time.
+    pub policy: PolicySource,
 }
 
 impl Config {
@@ -65,7 +68,7 @@ impl Config {
             store_name: store_name.to_owned(),
             program: program.to_owned(),
             agent: AgentConfig::default(),
-            policy: Policy::default(),
+            policy: PolicySource::default(),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Progress, Prompt,
-    Seq, Session, SessionId, Spec, Step, ToAgent, WhenBusy,
+    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Policy, Progress,
+    Prompt, Seq, Session, SessionId, Spec, Step, ToAgent, WhenBusy,
 };
 use pilothouse_store::{Append, Epoch, StoreError};
 use tokio::{
@@ -19,6 +19,7 @@ use crate::{
     broker::{Shared, thread_spec},
     clock,
     ownership::conclusion,
+    rules::Scene,
     spill,
 };
 
@@ -267,7 +268,8 @@ impl Driver {
         }
         let raises = matches!(&intent, Intent::Adopt { .. } | Intent::Ask { .. });
         let human_present = raises && self.shared.human_present().await;
-        let moment = Moment { now, human_present, policy: &self.shared.policy };
+        let policy = self.policy(raises);
+        let moment = Moment { now, human_present, policy: &policy };
         let step = self.session.on_intent(&moment, intent, by)?;
         self.carry_out(step).await?;
         self.give_up_unwanted().await?;
@@ -275,7 +277,7 @@ impl Driver {
     }
 
     async fn on_agent(&mut self, messages: Vec<FromAgent>) -> Result<(), StoreError> {
-        let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_)));
+        let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_) | FromAgent::AsksAgain(_)));
         let human_present = asks && self.shared.human_present().await;
         let (mut events, mut effects) = (vec![], vec![]);
         for message in messages {
@@ -296,6 +298,7 @@ impl Driver {
                 | FromAgent::TurnStarted { .. }
                 | FromAgent::TurnRefused { .. }
                 | FromAgent::Asks(_)
+                | FromAgent::AsksAgain(_)
                 | FromAgent::Settles { .. }
                 | FromAgent::TurnEnded { .. }
                 | FromAgent::Refused { .. }
@@ -323,7 +326,7 @@ impl Driver {
 
     /// Whoever names an ask that this store does not have is no tool of ours.
     async fn without_strange_echo(&self, mut message: FromAgent) -> FromAgent {
-        if let FromAgent::Asks(request) = &mut message
+        if let FromAgent::Asks(request) | FromAgent::AsksAgain(request) = &mut message
             && let Some(ask) = request.echo_of
         {
             let known = self.shared.store.ask(ask).await;
@@ -336,8 +339,19 @@ impl Driver {
     }
 
     fn decide(&self, message: FromAgent, human_present: bool) -> Step {
-        let moment = Moment { now: clock::now(), human_present, policy: &self.shared.policy };
+        let policy = self.policy(matches!(&message, FromAgent::Asks(_) | FromAgent::AsksAgain(_)));
+        let moment = Moment { now: clock::now(), human_present, policy: &policy };
         self.session.on_agent(&moment, message)
+    }
+
+    /// The rules that hold now, if something is asked.
+    fn policy(&self, asks: bool) -> Arc<Policy> {
+        if !asks {
+            return Arc::default();
+        }
+        let said = self.session.agent().and_then(|it| it.cwd.as_deref());
+        let workspace = said.unwrap_or(&self.session.spec().cwd);
+        self.shared.policy.at(&Scene { session: Some(self.id), workspace: Some(workspace) })
     }
 
     fn take_note(&mut self, event: Event) -> Envelope {

@@ -2,8 +2,8 @@
 //!
 //! A [`Broker`] runs sessions on a [`Store`](pilothouse_store::Store) that several processes may
 //! share. In reading order: [`Config`] and [`Broker`]; [`Feed`], which follows all sessions;
-//! [`Error`]; [`shell`], which says what a command line would run; and [`agent`], which finds, starts
-//! and ends the program under supervision.
+//! [`Error`]; [`shell`], which says what a command line would run; [`rules`], which answer without a
+//! person; and [`agent`], which finds, starts and ends the program under supervision.
 
 pub mod agent;
 mod broker;
@@ -15,6 +15,7 @@ mod error;
 mod feed;
 mod live;
 mod ownership;
+pub mod rules;
 pub mod shell;
 mod spill;
 
@@ -28,4 +29,6 @@ pub use crate::{
     error::Error,
     feed::{Feed, FeedItem},
     live::LiveItem,
+    rules::PolicySource,
+    shell::reading_of,
 };

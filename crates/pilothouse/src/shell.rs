@@ -1,8 +1,8 @@
 //! What a command line would run, and whether all of it only reads.
 //!
-//! [`read`] takes a line for a shell, [`read_argv`] a program with its arguments. Neither touches
-//! the machine: a [`Reading`] is a statement about text. It decides whether a person is asked; it
-//! is no sandbox.
+//! [`read`] takes a line for a shell, [`read_argv`] a program with its arguments, and
+//! [`reading_of`] what an agent asks for. None touches the machine: a [`Reading`] is a statement
+//! about text. It decides whether a person is asked; it is no sandbox.
 //!
 //! A line is read twice, by tree-sitter-bash and by a scanner of our own that knows only plain
 //! shell. Where the two cut it into different words, or either meets something it does not know,
@@ -15,10 +15,14 @@ mod programs;
 mod scan;
 mod words;
 
+use pilothouse_codex::shell_line;
+use pilothouse_core::Subject;
+use serde::{Serialize, Serializer};
+
 use self::{
     parse::{Line, Simple},
     programs::Finding,
-    words::Word,
+    words::{Kind, Word},
 };
 
 /// The longest line that is read; a longer one asks. Agents write files by here-documents, which
@@ -32,7 +36,8 @@ pub const MAX_SEGMENTS: usize = 64;
 pub const MAX_REASON_CHARS: usize = 160;
 
 /// Whether a person has to be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Everything in it is understood and only reads.
     Safe,
@@ -78,8 +83,15 @@ impl Class {
     }
 }
 
+/// As a person is shown it.
+impl Serialize for Class {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// One simple command of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// Its words without their quotes; a word that the shell would still expand is kept as it was
     /// written. Empty where the line was not understood.
@@ -92,10 +104,15 @@ pub struct Segment {
     pub class: Class,
     /// Why, for a person.
     pub reason: String,
+    /// The words are all that it is: nothing in the line sets a variable, none of its words is made
+    /// by the shell when it runs, and it writes to no file by a redirection. Only such a command
+    /// may be allowed by a rule about its words.
+    #[serde(skip)]
+    pub is_plain: bool,
 }
 
 /// What was read from a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
     /// The strictest verdict of its segments.
     pub verdict: Verdict,
@@ -128,6 +145,25 @@ pub fn read_argv(argv: &[String]) -> Reading {
     judge(&Line::of(Simple { text, words, ..Simple::default() }))
 }
 
+/// Reads the command that an ask is about; nothing if it is about none, or about input for a
+/// program that runs. The shell that Codex wraps around a command is taken off before.
+pub fn reading_of(subject: &Subject) -> Option<Reading> {
+    match subject {
+        Subject::Command { write_stdin: true, .. }
+        | Subject::FileChange { .. }
+        | Subject::Permissions { .. }
+        | Subject::Question { .. }
+        | Subject::Form { .. }
+        | Subject::Url { .. }
+        | Subject::Tool { .. }
+        | Subject::Adoption { .. } => None,
+        Subject::Command { argv, .. } if !argv.is_empty() => Some(read_argv(argv)),
+        Subject::Command { command, .. } => {
+            Some(read(shell_line(command).as_deref().unwrap_or(command)))
+        }
+    }
+}
+
 impl Reading {
     fn opaque(line: &str, reason: &str) -> Self {
         let segment = Segment {
@@ -136,12 +172,14 @@ impl Reading {
             verdict: Verdict::Ask,
             class: Class::NotUnderstood,
             reason: format!("the line was not understood: {reason}"),
+            is_plain: false,
         };
         Self { verdict: Verdict::Ask, segments: vec![segment] }
     }
 }
 
 fn judge(line: &Line) -> Reading {
+    let sets = line.commands.iter().any(Simple::sets_variables);
     let segments: Vec<Segment> = line
         .commands
         .iter()
@@ -149,11 +187,27 @@ fn judge(line: &Line) -> Reading {
             let Finding { class, reason } = programs::judge(it, line);
             let verdict = if class == Class::ReadsOnly { Verdict::Safe } else { Verdict::Ask };
             let argv = it.words.iter().map(|word| word.shown().to_owned()).collect();
-            Segment { argv, text: it.text.clone(), verdict, class, reason: shortened(reason) }
+            Segment {
+                argv,
+                text: it.text.clone(),
+                verdict,
+                class,
+                reason: shortened(reason),
+                is_plain: !sets && is_plain(it),
+            }
         })
         .collect();
     let verdict = segments.iter().map(|it| it.verdict).max().unwrap_or(Verdict::Ask);
     Reading { verdict, segments }
+}
+
+/// A name that matches files is what a rule's author expects behind a program's name; a name that
+/// is put in by the shell, or comes from another command, may be anything.
+fn is_plain(simple: &Simple) -> bool {
+    let is_known = |it: &Word| matches!(it.kind, Kind::Exact | Kind::Pattern);
+    simple.words.first().is_some_and(|it| it.known() == Some(it.raw.as_str()))
+        && simple.words.iter().all(is_known)
+        && simple.redirections.iter().all(programs::only_reads)
 }
 
 fn shortened(reason: String) -> String {

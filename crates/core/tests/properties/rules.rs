@@ -77,7 +77,7 @@ proptest! {
         about in abouts(),
     ) {
         let verdict = parted(&about).verdict(&command(&marks));
-        let says = |mark: u8, outcome| about.iter().any(|it| *it == (mark, outcome));
+        let says = |mark: u8, outcome| about.contains(&(mark, outcome));
         let has = |outcome| marks.iter().any(|it| says(*it, outcome));
         let is_free = |mark: u8| {
             clarity(mark) == Clarity::Harmless || says(mark, RuleOutcome::Allow)
@@ -242,6 +242,8 @@ fn ask(request: Request) -> Ask {
 
 /// A session whose agent has just asked.
 fn asked(request: Request) -> Session {
+    // The echo of another ask is none itself.
+    let request = Request { echo_of: None, ..request };
     let (mut session, policy) = (Session::default(), Policy::default());
     let by = pilothouse_core::Actor::Caller { id: "a".to_owned() };
     let take = |session: &mut Session, record: Vec<_>| {

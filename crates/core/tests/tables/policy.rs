@@ -66,7 +66,9 @@ fn who_allowed_a_line_together_is_named() {
 #[test]
 fn what_is_understood_in_part_is_for_a_person() {
     let parts = |_: &Ask| {
-        [Clarity::Opaque, Clarity::Clear].map(|clarity| Part { piece: Piece::Whole, clarity }).into()
+        [Clarity::Opaque, Clarity::Clear]
+            .map(|clarity| Part { piece: Piece::Whole, clarity })
+            .into()
     };
     let policy = Policy { rules: vec![all(RuleOutcome::Allow, None)], parts };
     assert_eq!(policy.verdict(&ask(command())), Verdict::Person);
@@ -136,10 +138,9 @@ fn change(paths: &[&str]) -> Subject {
 
 fn files(ask: &Ask) -> Vec<Part> {
     let Subject::FileChange { changes, .. } = &ask.subject else { return Part::whole(ask) };
-    let parts = changes.iter().map(|it| Part {
-        piece: Piece::File { path: it.path.clone() },
-        clarity: Clarity::Clear,
-    });
+    let parts = changes
+        .iter()
+        .map(|it| Part { piece: Piece::File { path: it.path.clone() }, clarity: Clarity::Clear });
     parts.collect()
 }
 

@@ -48,6 +48,14 @@ pub(super) struct Simple {
     pub(super) redirections: Vec<Redirection>,
 }
 
+impl Simple {
+    /// Whether it gives a variable a value that later commands may see.
+    pub(super) fn sets_variables(&self) -> bool {
+        !self.assignments.is_empty()
+            || self.words.first().is_some_and(|it| it.known() == Some("read"))
+    }
+}
+
 /// `name=value`; the value of a loop's variable is one of several.
 #[derive(Debug)]
 pub(super) struct Assignment {

@@ -191,6 +191,11 @@ pub(super) fn judge(simple: &Simple, line: &Line) -> Finding {
     }
 }
 
+/// Whether a redirection opens nothing but what can be read without harm.
+pub(super) fn only_reads(it: &Redirection) -> bool {
+    redirection(it).is_safe()
+}
+
 fn redirection(redirection: &Redirection) -> Finding {
     let Redirection { operator, target } = redirection;
     let safe = Finding::reads("it only reads");
