@@ -117,6 +117,9 @@ pub enum FromAgent {
     },
     /// The agent can't go on without an answer.
     Asks(Box<Request>),
+    /// The agent says what it waits for to whoever has come back to it: it may have asked before,
+    /// and may have been answered without having been told.
+    AsksAgain(Box<Request>),
     /// The agent no longer waits for this answer.
     Settles {
         /// The agent's name for the request.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AskId, Question, SubAgent, Subject, TurnId, form};
+use crate::{AskId, Question, QuestionOption, SubAgent, Subject, TurnId, form};
 
 /// A choice about an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -490,7 +490,7 @@ fn check_choice(chosen: &[String], other: Option<&str>, question: &Question) -> 
     }
     for (at, name) in chosen.iter().enumerate() {
         if !options.iter().any(|it| it.name() == name) {
-            let names: Vec<_> = options.iter().map(|it| it.name()).collect();
+            let names: Vec<_> = options.iter().map(QuestionOption::name).collect();
             let names = names.join(", ");
             return misfit(format!("question {id:?} has no option {name:?}; there are: {names}"));
         }

@@ -38,8 +38,9 @@ pub use crate::{
     id::{AskId, AskRef, ParseIdError, Seq, SessionId, TurnId},
     policy::{Clarity, Part, Piece, Policy, Rule, RuleOutcome, Verdict, Weighed},
     session::{
-        CallerRequest, Closing, Effect, Intent, MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS,
-        MAX_QUEUED_PROMPTS, Moment, Opening, Refusal, Session, Settlement, Step, Thread, WhenBusy,
+        CallerRequest, Closing, Effect, Intent, MAX_EXPIRIES, MAX_PENDING_ADOPTIONS,
+        MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS, Moment, Opening, Refusal, Session, Settlement, Step,
+        Thread, WhenBusy,
     },
     spec::{Answerers, ApprovalPolicy, Isolation, Overrides, Patience, Prompt, Sandbox, Spec},
     subject::{AskKind, Change, Question, QuestionOption, Subject},

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, AgentError, Ask, AskId, Attach, CommandProgress, EndedTurn, Facts, Origin, Policy,
-    Prompt, Seq, Settled, Spec, ToAgent, Turn,
+    Progress, Prompt, Seq, Settled, Spec, ToAgent, Turn,
     event::{Envelope, Event},
 };
 
+mod again;
 mod apply;
 mod caller;
 mod from_agent;
@@ -27,6 +28,9 @@ pub const MAX_PENDING_ASKS: usize = 256;
 pub const MAX_PENDING_ADOPTIONS: usize = 8;
 /// Most prompts that may wait for their turn.
 pub const MAX_QUEUED_PROMPTS: usize = 16;
+/// How often nobody may answer the same thing in one turn before the turn is stopped: the agent would
+/// ask for ever, and nobody is there.
+pub const MAX_EXPIRIES: u32 = 3;
 /// Most settlements that are remembered for those who answer late.
 pub(crate) const MAX_REMEMBERED: usize = 1_024;
 
@@ -52,6 +56,12 @@ pub struct Session {
     asks: BTreeMap<AskId, Ask>,
     asked: u32,
     settlements: BTreeMap<AskId, Settlement>,
+    /// What the attached agent was told, or was about to be: by the agent's names for its requests.
+    #[serde(default)]
+    told: BTreeMap<String, AskId>,
+    /// How often each thing was asked in this turn and nobody answered, by digest.
+    #[serde(default)]
+    expiries: BTreeMap<String, u32>,
     /// What callers ran, or may.
     #[serde(default)]
     commands: BTreeMap<AskId, CommandProgress>,
@@ -226,11 +236,14 @@ impl Session {
     /// Decides what the passing of time leads to.
     pub fn on_tick(&self, now: Timestamp) -> Step {
         let mut step = Step::default();
+        let mut in_vain = false;
         for ask in self.asks.values() {
             if ask.expires_at.is_some_and(|it| it <= now) {
                 let waited = now.duration_since(ask.raised_at).as_secs();
                 let waited_s = u64::try_from(waited).unwrap_or(0);
                 let answer = ask.answer_on_expiry();
+                let n_before = self.expiries.get(&ask.digest).copied().unwrap_or(0);
+                in_vain |= ask.is_of_agent() && answer.is_none() && n_before + 1 >= MAX_EXPIRIES;
                 let how = Settled::Expired { waited_s, answer: answer.clone() };
                 step.record.push(Event::AskSettled { ask: ask.id, how });
                 if ask.is_of_agent() {
@@ -241,6 +254,13 @@ impl Session {
                     }));
                 }
             }
+        }
+        if in_vain
+            && let Some(turn) = self.turn.as_ref().filter(|it| !it.interrupted)
+            && let Progress::Started(name) = &turn.progress
+        {
+            step.record.push(Event::InterruptRequested { turn: turn.id, by: Actor::Clock });
+            step.then.push(Effect::Tell(ToAgent::Interrupt { turn: name.clone() }));
         }
         step
     }

@@ -42,6 +42,7 @@ impl Session {
             Event::Detached { cause: _ } => {
                 self.agent = None;
                 self.attaching = false;
+                self.told.clear();
             }
             Event::TurnRequested { turn, prompt, by, queued } => {
                 if *queued {
@@ -54,6 +55,7 @@ impl Session {
                     Progress::Waiting
                 };
                 self.spec.override_with(&prompt.overrides);
+                self.expiries.clear();
                 self.turns = turn.0;
                 self.turn = Some(Turn {
                     id: *turn,
@@ -99,12 +101,9 @@ impl Session {
                 self.asks.insert(ask.id, Ask::clone(ask));
             }
             Event::AskSettled { ask, how } => {
-                if let Some(ask) = self.asks.remove(ask)
-                    && ask.is_callers_command()
-                    && matches!(how, Settled::Answered { answer, .. }
-                        if *answer == Answer::plain(Decision::Accept))
-                {
-                    self.set_command(ask.id, CommandProgress::Accepted { at });
+                if let Some(ask) = self.asks.remove(ask) {
+                    self.remember_told(&ask, how);
+                    self.take_note_of(at, &ask, how);
                 }
                 if self.settlements.len() >= MAX_REMEMBERED {
                     self.settlements.pop_first();
@@ -149,6 +148,24 @@ impl Session {
             | Event::Noted { method: _, body: _ }
             | Event::RequestRefused { method: _, body: _, answer: _ }
             | Event::Managed { what: _, by: _ } => {}
+        }
+    }
+
+    fn take_note_of(&mut self, at: Timestamp, ask: &Ask, how: &Settled) {
+        match how {
+            Settled::Answered { answer, .. } => {
+                self.expiries.remove(&ask.digest);
+                if ask.is_callers_command() && *answer == Answer::plain(Decision::Accept) {
+                    self.set_command(ask.id, CommandProgress::Accepted { at });
+                }
+            }
+            Settled::Expired { answer: None, .. } if ask.is_of_agent() => {
+                if self.expiries.len() >= MAX_REMEMBERED {
+                    self.expiries.pop_first();
+                }
+                *self.expiries.entry(ask.digest.clone()).or_default() += 1;
+            }
+            Settled::Expired { .. } | Settled::Withdrawn | Settled::Lost => {}
         }
     }
 

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, Moment, Session, Step};
+use super::{MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, Moment, Session, Step, from_agent::raise};
 use crate::{
     Actor, Ask, AskId, COLLECT_WITHIN_S, CommandProgress, CommandResult, Decision, Event, Offer,
     Patience, Reach, Refusal, Settled, Subject,
@@ -69,7 +69,7 @@ impl Session {
         ask.reason = reason;
         ask.asked_by = Some(by.clone());
         ask.expires_at = limit(patience, moment);
-        Ok(self.raise(moment, ask))
+        Ok(raise(moment, ask))
     }
 
     /// Takes back what nobody has answered yet; what was settled stays as it is.
@@ -113,11 +113,11 @@ impl Session {
     pub(super) fn on_end_command(
         &self,
         ask: AskId,
-        result: Box<CommandResult>,
+        result: CommandResult,
     ) -> Result<Step, Refusal> {
         match self.commands.get(&ask) {
             Some(CommandProgress::Started) => {
-                let record = vec![Event::CommandEnded { ask, result: *result }];
+                let record = vec![Event::CommandEnded { ask, result }];
                 Ok(Step { record, then: vec![] })
             }
             Some(CommandProgress::Accepted { .. } | CommandProgress::Ended { .. }) | None => {

@@ -23,6 +23,7 @@ impl Session {
             | FromAgent::ItemCompleted { .. }
             | FromAgent::Delta { .. }
             | FromAgent::Asks(_)
+            | FromAgent::AsksAgain(_)
             | FromAgent::Settles { .. }
             | FromAgent::TurnEnded { .. }
             | FromAgent::Notes { .. }
@@ -43,6 +44,9 @@ impl Session {
             }
             FromAgent::Delta { item: _, stream: _, text: _ } => Step::default(),
             FromAgent::Asks(request) => self.on_request(moment, *request),
+            FromAgent::AsksAgain(request) => {
+                self.tell_again(&request.key).unwrap_or_else(|| self.on_request(moment, *request))
+            }
             FromAgent::Settles { key } => self.on_settles(&key),
             FromAgent::TurnEnded { name, outcome, report } => {
                 self.on_turn_ended(name.as_deref(), outcome, report)
@@ -187,37 +191,7 @@ impl Session {
             expires_at: self.deadline(moment),
             on_expiry: OnExpiry::default(),
         };
-        self.raise(moment, ask)
-    }
-
-    /// Puts an ask before people, unless a rule answers it.
-    pub(super) fn raise(&self, moment: &Moment<'_>, mut ask: Ask) -> Step {
-        if let Some(on_expiry) = moment.policy.on_expiry(&ask) {
-            ask.on_expiry = on_expiry;
-            if on_expiry == OnExpiry::Wait {
-                ask.expires_at = None;
-            }
-        }
-        let verdict = moment.policy.verdict(&ask);
-        let (id, is_of_agent) = (ask.id, ask.is_of_agent());
-        let key = ask.key.clone();
-        let mut step = record(Event::AskRaised { ask: Box::new(ask) });
-        if let Verdict::Answered { answer, rule } = verdict {
-            step.record.push(Event::AskSettled {
-                ask: id,
-                how: Settled::Answered {
-                    answer: answer.clone(),
-                    by: Actor::Policy { rule },
-                    reason: None,
-                    note: None,
-                    bound: true,
-                },
-            });
-            if is_of_agent {
-                step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason: None }));
-            }
-        }
-        step
+        raise(moment, ask)
     }
 
     /// When an ask that is raised now expires.
@@ -256,7 +230,7 @@ impl Session {
     }
 
     /// Whoever ran them is gone; nobody can say what they did, and they must not run again.
-    fn lose_commands(&self) -> impl Iterator<Item = Event> {
+    pub(super) fn lose_commands(&self) -> impl Iterator<Item = Event> {
         let started = self.commands.iter().filter(|(_, it)| **it == CommandProgress::Started);
         started.map(|(ask, _)| Event::CommandEnded {
             ask: *ask,
@@ -280,6 +254,36 @@ impl Session {
             .map(|&ask| Event::AskSettled { ask, how: how.clone() })
             .collect()
     }
+}
+
+/// Puts an ask before people, unless a rule answers it.
+pub(super) fn raise(moment: &Moment<'_>, mut ask: Ask) -> Step {
+    if let Some(on_expiry) = moment.policy.on_expiry(&ask) {
+        ask.on_expiry = on_expiry;
+        if on_expiry == OnExpiry::Wait {
+            ask.expires_at = None;
+        }
+    }
+    let verdict = moment.policy.verdict(&ask);
+    let (id, is_of_agent) = (ask.id, ask.is_of_agent());
+    let key = ask.key.clone();
+    let mut step = record(Event::AskRaised { ask: Box::new(ask) });
+    if let Verdict::Answered { answer, rule } = verdict {
+        step.record.push(Event::AskSettled {
+            ask: id,
+            how: Settled::Answered {
+                answer: answer.clone(),
+                by: Actor::Policy { rule },
+                reason: None,
+                note: None,
+                bound: true,
+            },
+        });
+        if is_of_agent {
+            step.then.push(Effect::Tell(ToAgent::Answer { key, answer, reason: None }));
+        }
+    }
+    step
 }
 
 fn record(event: Event) -> Step {

@@ -205,10 +205,12 @@ impl Session {
     ) -> Result<Step, Refusal> {
         if let Some(closing) = &self.closing {
             return match intent {
-                Intent::Close { .. } | Intent::Release => Ok(Step::default()),
+                Intent::Close { .. }
+                | Intent::Release
+                | Intent::Withdraw { .. }
+                | Intent::NotShown { .. } => Ok(Step::default()),
                 Intent::Answer { ask, .. } => Err(self.not_pending(ask)),
-                Intent::EndCommand { ask, result } => self.on_end_command(ask, result),
-                Intent::Withdraw { .. } | Intent::NotShown { .. } => Ok(Step::default()),
+                Intent::EndCommand { ask, result } => self.on_end_command(ask, *result),
                 Intent::Prompt { .. }
                 | Intent::Interrupt
                 | Intent::Ask { .. }
@@ -236,7 +238,7 @@ impl Session {
             Intent::Withdraw { ask } => Ok(self.on_withdraw(ask)),
             Intent::NotShown { ask, via, why } => Ok(self.on_not_shown(ask, via, why)),
             Intent::StartCommand { ask } => self.on_start_command(moment.now, ask, by),
-            Intent::EndCommand { ask, result } => self.on_end_command(ask, result),
+            Intent::EndCommand { ask, result } => self.on_end_command(ask, *result),
             Intent::Close { reason } => Ok(self.on_close(reason, by)),
         }
     }

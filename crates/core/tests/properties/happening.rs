@@ -110,6 +110,7 @@ pub(crate) fn from_agent() -> impl Strategy<Value = FromAgent> {
             text
         }),
         6 => request().prop_map(|it| FromAgent::Asks(Box::new(it))),
+        2 => request().prop_map(|it| FromAgent::AsksAgain(Box::new(it))),
         3 => key().prop_map(|key| FromAgent::Settles { key }),
         4 => (option::of(turn_name()), outcome(), report())
             .prop_map(|(name, outcome, report)| FromAgent::TurnEnded { name, outcome, report }),

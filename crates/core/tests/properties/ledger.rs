@@ -25,6 +25,8 @@ pub(crate) struct Ledger {
     pending: BTreeMap<AskId, Ask>,
     queue: VecDeque<Prompt>,
     attached: bool,
+    /// How the requests of the attached agent were settled last, by their keys.
+    settled: BTreeMap<String, Settled>,
     attaching: bool,
     attach_failed: bool,
     last: Option<Outcome>,
@@ -150,6 +152,9 @@ impl Ledger {
                     self.allowed.insert(ask.id);
                 }
                 no_secret_leaves(&ask, how);
+                if ask.is_of_agent() {
+                    self.settled.insert(ask.key, how.clone());
+                }
             }
             Event::TurnEnded { turn, outcome, report: _ } => {
                 assert_eq!(self.turn, Some(*turn));
@@ -216,6 +221,18 @@ impl Ledger {
                         assert_eq!(self.turn_name.as_ref(), Some(turn));
                         assert!(self.interrupted);
                         self.interrupts_told += 1;
+                    }
+                    ToAgent::Answer { key, answer, .. } if step.record.is_empty() => {
+                        let said = match &self.settled[key] {
+                            Settled::Answered { answer, .. } => Some(answer),
+                            Settled::Expired { answer, .. } => answer.as_ref(),
+                            Settled::Withdrawn | Settled::Lost => None,
+                        };
+                        assert_eq!(said, Some(answer), "{key} was told something else again");
+                    }
+                    ToAgent::Expire { key, waited_s } if step.record.is_empty() => {
+                        let how = Settled::Expired { waited_s: *waited_s, answer: None };
+                        assert_eq!(self.settled[key], how, "{key} was told something else again");
                     }
                     ToAgent::Answer { key, .. } => {
                         let n_settled = n_settled(step, asks, key, |how| {

@@ -7,7 +7,7 @@ use pilothouse_core::{
 
 use crate::stage::{
     Input, Stage, accept, and, asking, asks, asks_about, busy, check, command, ended, exited, idle,
-    prompt, ready, request, settles,
+    prompt, ready, request, settles, started,
 };
 
 #[test]
@@ -105,6 +105,34 @@ fn time_runs_out_for_each_ask_by_itself() {
 }
 
 #[test]
+fn what_nobody_answers_three_times_stops_the_turn() {
+    let mut stage = Stage::open(Spec::default(), None, None).after(&busy());
+    for (number, key) in [(1, "k"), (2, "l")] {
+        stage.check(asks(key), &[&format!("ask {number} raised")]);
+        let expired = format!("ask {number} expired after 60 s");
+        stage.check(Input::Tick(60), &[&expired, &format!("→ expire {key} after 60 s")]);
+    }
+    stage.check(asks("m"), &["ask 3 raised"]);
+    stage.check(
+        Input::Tick(60),
+        &[
+            "ask 3 expired after 60 s",
+            "interrupt of turn 1",
+            "→ expire m after 60 s",
+            "→ interrupt x",
+        ],
+    );
+    // Another turn, or an answer, begins the count anew.
+    let given = [ended("x"), prompt("again"), started("y"), asks("n"), Input::Tick(60)];
+    let mut stage = stage.after(&given);
+    stage.check(asks("o"), &["ask 5 raised"]);
+    stage.check(accept(5), &["ask 5 answered by a: accept", "→ answer o: accept"]);
+    let mut stage = stage.after(&[asks("p"), Input::Tick(60)]);
+    stage.check(asks("q"), &["ask 7 raised"]);
+    stage.check(Input::Tick(60), &["ask 7 expired after 60 s", "→ expire q after 60 s"]);
+}
+
+#[test]
 fn too_many_asks_are_refused_at_once() {
     let many = (0..MAX_PENDING_ASKS).map(|it| asks(&format!("k{it}")));
     let given: Vec<_> = busy().into_iter().chain(many).collect();
@@ -127,7 +155,14 @@ fn rules_answer_at_once_and_the_strictest_wins() {
         (&[][..], raised),
         (&[Silent], raised),
         (&[Allow], accepted),
-        (&[Allow, Allow], accepted),
+        (
+            &[Allow, Allow],
+            &[
+                "ask 1 raised",
+                "ask 1 answered by rule-0, rule-1, bound: accept",
+                "→ answer k: accept",
+            ],
+        ),
         (&[Allow, Silent], accepted),
         (&[Allow, Ask], raised),
         (&[Ask, Allow], raised),

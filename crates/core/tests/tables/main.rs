@@ -10,5 +10,6 @@ mod callers;
 mod forms;
 mod glance;
 mod policy;
+mod rejoining;
 mod stage;
 mod turns;

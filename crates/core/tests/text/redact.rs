@@ -162,9 +162,13 @@ fn a_long_text_takes_as_long_as_it_is_long() {
     for piece in hostile {
         let took = |n_bytes: usize| {
             let text = piece.repeat(n_bytes / piece.len());
-            let start = Instant::now();
-            assert!(redact(&text).len() <= 8 * text.len() + 64);
-            start.elapsed()
+            // The shortest of some, as others use the machine too.
+            let once = || {
+                let start = Instant::now();
+                assert!(redact(&text).len() <= 8 * text.len() + 64);
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap_or_default()
         };
         took(1 << 14);
         let (small, large) = (took(1 << 15), took(1 << 18));
