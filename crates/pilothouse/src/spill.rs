@@ -29,6 +29,7 @@ pub(crate) async fn spill(store: &dyn Store, mut message: FromAgent) -> FromAgen
         | FromAgent::TurnRefused { .. }
         | FromAgent::Delta { .. }
         | FromAgent::Asks(_)
+        | FromAgent::AsksAgain(_)
         | FromAgent::Settles { .. }
         | FromAgent::TurnEnded { .. }
         | FromAgent::Exited { .. } => {}
