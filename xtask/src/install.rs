@@ -23,6 +23,8 @@ pub(crate) enum Tool {
     Chromium,
     /// Python's virtual environments, which Debian packs apart.
     Venv,
+    /// A terminal for tests.
+    Tmux,
     Redis,
     Nextest,
 }
@@ -48,7 +50,7 @@ pub(crate) fn everything() -> Result<Vec<Tool>, Failure> {
             tools.push(Tool::Packages(folder));
         }
     }
-    tools.extend([Tool::Chromium, Tool::Venv, Tool::Nextest]);
+    tools.extend([Tool::Chromium, Tool::Venv, Tool::Tmux, Tool::Nextest]);
     Ok(tools)
 }
 
@@ -96,6 +98,13 @@ fn ensure_one(tool: &Tool) -> Result<(), Failure> {
             run::step("Python with venv: apt-get install", || {
                 apt("python3-venv", "so that `python3 -m venv` works")
             })
+        }
+        Tool::Tmux => {
+            if run::exists("tmux") {
+                println!("tmux: already there");
+                return Ok(());
+            }
+            run::step("tmux: apt-get install", || apt("tmux", "so that it is on the PATH"))
         }
         Tool::Redis => {
             if run::exists("redis-server") {

@@ -2,9 +2,12 @@
 
 pub mod ancestry;
 pub mod guard;
+pub mod inbox;
+mod logging;
 pub mod login;
 pub mod mcp;
 pub mod serve;
+pub mod sessions;
 pub mod token;
 
 use std::{
@@ -14,7 +17,6 @@ use std::{
 };
 
 use clap::{Parser, Subcommand, error::ErrorKind};
-use tracing_subscriber::EnvFilter;
 
 use crate::settings::{Flags, Settings};
 
@@ -24,6 +26,14 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 /// Threads of the runtime. Agents do the work; this only hands it on.
 const MAX_THREADS: usize = 4;
+
+/// Something was not done, for a reason that scripts tell apart by the exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
+pub(crate) struct Failure {
+    code: u8,
+    problem: String,
+}
 
 /// The control room for coding agents: start them, watch them, answer what they ask.
 #[derive(Debug, Parser)]
@@ -41,6 +51,10 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Serve an MCP client on standard input and output
     Mcp(mcp::McpArgs),
+    /// Show what waits for an answer, and answer it
+    Inbox(inbox::InboxArgs),
+    /// List the sessions
+    Sessions(sessions::SessionsArgs),
     /// Print a link that logs a browser in at the running `pilothouse serve`
     Login,
     /// Print the token of the REST interface
@@ -62,9 +76,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match carry_out(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Likewise.
-            writeln!(io::stderr(), "Pilothouse could not {error:#}").ok();
-            ExitCode::from(FAILED)
+            logging::tell(&error);
+            ExitCode::from(error.downcast_ref::<Failure>().map_or(FAILED, |it| it.code))
         }
     }
 }
@@ -73,7 +86,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn carry_out(cli: Cli) -> anyhow::Result<()> {
     let Cli { flags, command } = cli;
     let settings = Settings::load(&flags)?;
-    begin_logging(&settings)?;
+    logging::begin(&settings.log)?;
     settings.keep_others_out()?;
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,25 +97,14 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
     let done = match command {
         Command::Serve(args) => runtime.block_on(serve::run(args, &settings)),
         Command::Mcp(args) => runtime.block_on(mcp::run(args, &settings)),
+        Command::Inbox(args) => runtime.block_on(inbox::run(args, &settings)),
+        Command::Sessions(args) => runtime.block_on(sessions::run(args, &settings)),
         Command::Login => runtime.block_on(login::run(&settings)),
         Command::Token(args) => token::run(args, &settings),
     };
     // A thread that is blocked in a read must not keep the program.
     runtime.shutdown_background();
     done
-}
-
-/// To stderr, as stdout belongs to protocols and to what commands print.
-fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log).map_err(|it| {
-        anyhow::anyhow!("use the log filter {:?}: {it}; such as: pilothouse=debug", settings.log)
-    })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .init();
-    Ok(())
 }
 
 /// Prints what was asked for, on a line of its own.

@@ -23,14 +23,47 @@ pub(crate) fn refuse_agents(what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether this process was started by the program that started one of these, such as the host of
+/// an MCP server: what runs there may be a model's own doing.
+pub(crate) fn is_under_host_of(pids: &[u32]) -> bool {
+    system::is_under_host_of(pids)
+}
+
 #[cfg(target_os = "linux")]
 mod system {
-    use std::{fs, io::Read as _, process};
+    use std::{fs, io::Read as _, iter, process};
 
     use super::{MARKER_VARIABLE, MAX_ANCESTORS};
 
     /// As much of an environment as is searched; the kernel allows 6 MiB with the arguments.
     const MAX_ENVIRON: u64 = 8 * 1024 * 1024;
+
+    /// What a command line holds that starts us for somebody else: a shell, `npx` and the like.
+    const OUR_NAME: &[u8] = b"pilothouse";
+    /// Longest command line that is looked at.
+    const MAX_COMMAND_LINE: u64 = 64 * 1024;
+
+    pub(super) fn is_under_host_of(pids: &[u32]) -> bool {
+        let ours: Vec<u32> = ancestors(process::id()).collect();
+        pids.iter().filter_map(|it| host_of(*it)).any(|it| ours.contains(&it))
+    }
+
+    /// Who started a process, past those who only passed it on; nothing if that is the system.
+    fn host_of(pid: u32) -> Option<u32> {
+        ancestors(pid).find(|it| !passes_us_on(*it)).filter(|it| *it != 1)
+    }
+
+    fn passes_us_on(pid: u32) -> bool {
+        let mut line = vec![];
+        let read = fs::File::open(format!("/proc/{pid}/cmdline"))
+            .and_then(|it| it.take(MAX_COMMAND_LINE).read_to_end(&mut line));
+        read.is_ok() && line.windows(OUR_NAME.len()).any(|it| it == OUR_NAME)
+    }
+
+    /// The processes above one, the nearest first.
+    fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
+        iter::successors(parent_of(pid), |it| parent_of(*it)).take(MAX_ANCESTORS)
+    }
 
     pub(super) fn ancestors_are_marked() -> bool {
         let mut pid = process::id();
@@ -75,6 +108,11 @@ mod system {
 mod system {
     /// Agents can't be started on this system yet, so there are none above us.
     pub(super) fn ancestors_are_marked() -> bool {
+        false
+    }
+
+    /// Who is above whom is not said in these terms here.
+    pub(super) fn is_under_host_of(_pids: &[u32]) -> bool {
         false
     }
 }

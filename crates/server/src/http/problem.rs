@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use pilothouse::Error;
-use pilothouse_core::{Refusal, Settlement};
+use pilothouse_core::{Refusal, Settlement, redact::redact};
 use pilothouse_store::StoreError;
 use serde::Serialize;
 
@@ -192,7 +192,8 @@ impl IntoResponse for Problem {
             r#type: format!("urn:pilothouse:{code}"),
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
-            detail: format!("Pilothouse could not {detail}."),
+            // What was given is quoted, and the last words of programs are.
+            detail: redact(&format!("Pilothouse could not {detail}.")).into_owned(),
             code,
             hint: hint.as_deref(),
             settlement: settlement.as_deref(),
