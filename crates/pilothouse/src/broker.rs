@@ -100,7 +100,7 @@ pub struct Broker {
 impl Broker {
     /// Opens a broker, and ends what dead brokers of the same store left running.
     pub async fn open(config: Config) -> Result<Self, Error> {
-        let Config { store, store_name, program, agent, policy } = config;
+        let Config { store, store_name, program, retention, agent, policy } = config;
         let node = store.node().0.clone();
         let idle_session = agent.idle_session;
         let shared = Arc::new(Shared {
@@ -119,6 +119,7 @@ impl Broker {
         let nudges = shared.store.subscribe();
         shared.tasks.spawn(crate::ownership::serve_inbox(Arc::clone(&shared), nudges));
         shared.tasks.spawn(sweep(Arc::clone(&shared), store_name));
+        shared.tasks.spawn(crate::upkeep::retire(Arc::clone(&shared), retention));
         Ok(Self { shared })
     }
 

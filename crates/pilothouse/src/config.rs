@@ -53,6 +53,8 @@ pub struct Config {
     pub store_name: String,
     /// What kind of program this is: `mcp`, `serve` and so on.
     pub program: String,
+    /// How long closed sessions are kept, else for ever.
+    pub retention: Option<Duration>,
     /// Agents.
     pub agent: AgentConfig,
     /// What is answered without a person: a [`Policy`](pilothouse_core::Policy), the
@@ -67,6 +69,7 @@ impl Config {
             store,
             store_name: store_name.to_owned(),
             program: program.to_owned(),
+            retention: None,
             agent: AgentConfig::default(),
             policy: PolicySource::default(),
         }

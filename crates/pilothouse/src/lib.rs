@@ -18,6 +18,7 @@ mod ownership;
 pub mod rules;
 pub mod shell;
 mod spill;
+mod upkeep;
 
 pub use pilothouse_codex::Dialect;
 pub use pilothouse_core as core;

@@ -1,13 +1,18 @@
 //! The command line: one module for each subcommand, and what all of them end with.
 
 pub mod ancestry;
+pub mod audit;
 pub mod guard;
 pub mod inbox;
 mod logging;
 pub mod login;
 pub mod mcp;
 pub mod serve;
+<<<<<<< HEAD
+pub mod store;
+=======
 pub mod sessions;
+>>>>>>> origin/main
 pub mod token;
 
 use std::{
@@ -59,6 +64,10 @@ enum Command {
     Login,
     /// Print the token of the REST interface
     Token(token::TokenArgs),
+    /// See whether the logs are what was recorded, and who decided what
+    Audit(audit::AuditArgs),
+    /// Copy the store, and compare it with itself
+    Store(store::StoreArgs),
 }
 
 /// Runs a command line; gives the exit code: 0, 1 for failed, 2 for not understood.
@@ -101,6 +110,8 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
         Command::Sessions(args) => runtime.block_on(sessions::run(args, &settings)),
         Command::Login => runtime.block_on(login::run(&settings)),
         Command::Token(args) => token::run(args, &settings),
+        Command::Audit(args) => audit::run(args, &settings),
+        Command::Store(args) => runtime.block_on(store::run(args, &settings)),
     };
     // A thread that is blocked in a read must not keep the program.
     runtime.shutdown_background();

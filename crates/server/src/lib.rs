@@ -8,4 +8,5 @@ mod console;
 mod hex;
 pub mod http;
 pub mod mcp;
+mod node_key;
 pub mod settings;

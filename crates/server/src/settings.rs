@@ -7,15 +7,18 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf, absolute},
     sync::Arc,
+    time::Duration,
 };
 
 use pilothouse::{Broker, Config, Dialect, agent::process::GuardCommand};
 use pilothouse_core::Answerers;
-use pilothouse_store::{Memory, MemoryWorld, NodeId, Sqlite, Store, StoreError};
+use pilothouse_store::{
+    Memory, MemoryWorld, NodeId, Signer, Sqlite, SqliteConfig, Store, StoreError,
+};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::hex;
+use crate::{hex, node_key};
 
 /// The port that the console is on, unless it is taken or another one is named.
 pub const DEFAULT_PORT: u16 = 7457;
@@ -31,6 +34,8 @@ const OTHERS: u32 = 0o077;
 /// The bit of directories such as `/tmp`, which no program may take for itself.
 #[cfg(unix)]
 const SHARED_BY_ALL: u32 = 0o1000;
+/// How many days closed sessions are kept unless the settings say.
+const RETENTION_DAYS: u32 = 30;
 /// Digits of a hash that name a store in the marks of its agents.
 const STORE_NAME_DIGITS: usize = 12;
 
@@ -79,6 +84,8 @@ pub struct Settings {
     pub answerers: Answerers,
     /// How hard the model thinks unless a session says; `config` leaves it to Codex.
     pub default_effort: Option<String>,
+    /// How long closed sessions are kept, else for ever.
+    pub retention: Option<Duration>,
 }
 
 /// The settings cannot be used. Each completes "Pilothouse could not …".
@@ -148,6 +155,8 @@ struct File {
     listen: Option<String>,
     answers: Option<Answerers>,
     default_effort: Option<String>,
+    /// 0 keeps them for ever.
+    retention_days: Option<u32>,
 }
 
 impl Settings {
@@ -172,7 +181,8 @@ impl Settings {
             source,
         })?;
         let path = home.join(FILE);
-        let File { store, codex, log, listen, answers, default_effort } = read(&path)?;
+        let File { store, codex, log, listen, answers, default_effort, retention_days } =
+            read(&path)?;
 
         let text = |name: &str| env(name).map(|it| it.to_string_lossy().into_owned());
         let file = |key: &str| format!("`{key}` in {}", path.display());
@@ -212,6 +222,9 @@ impl Settings {
             store,
             listen,
             default_effort,
+            retention: Some(retention_days.unwrap_or(RETENTION_DAYS))
+                .filter(|it| *it > 0)
+                .map(|it| Duration::from_hours(24 * u64::from(it))),
         })
     }
 
@@ -229,7 +242,7 @@ impl Settings {
     pub(crate) fn keep_others_out(&self) -> Result<(), SettingsError> {
         use std::os::unix::fs::PermissionsExt as _;
 
-        for path in [self.home.clone(), self.home.join("token")] {
+        for path in [self.home.clone(), self.home.join("token"), node_key::path(&self.home)] {
             let failed = |source| SettingsError::File {
                 doing: "keep others out of",
                 path: path.clone(),
@@ -272,9 +285,22 @@ impl Settings {
             }
             StoreChoice::Sqlite(path) => {
                 self.make_home()?;
-                let path = path.clone();
-                let opened = tokio::task::spawn_blocking(move || Sqlite::open(&path)).await;
-                Ok(opened.map_err(|it| SettingsError::Crashed(it.to_string()))??)
+                let (path, home) = (path.clone(), self.home.clone());
+                let open = move || {
+                    let signer = node_key::read_or_make(&home).map_err(|source| {
+                        let path = node_key::path(&home);
+                        SettingsError::File { doing: "read", path, source }
+                    })?;
+                    let signer: Option<Arc<dyn Signer>> = Some(Arc::new(signer));
+                    Ok(Sqlite::open_with(
+                        &path,
+                        &SqliteConfig { signer, ..SqliteConfig::default() },
+                    )?)
+                };
+                let opened = tokio::task::spawn_blocking(open).await;
+                let opened: Result<Arc<Sqlite>, SettingsError> =
+                    opened.map_err(|it| SettingsError::Crashed(it.to_string()))?;
+                Ok(opened?)
             }
         }
     }
@@ -289,6 +315,7 @@ impl Settings {
         };
         let name = hex::sha256(&name);
         let mut config = Config::new(store, &name[..STORE_NAME_DIGITS], program);
+        config.retention = self.retention;
         config.agent.binary.clone_from(&self.codex);
         config.agent.dialect = self.mode;
         config.agent.guard = env::current_exe()
@@ -385,6 +412,15 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(FILE), text).unwrap();
         settings(&Flags { home: Some(home.path().into()), ..Flags::default() }, vars)
+    }
+
+    #[test]
+    fn closed_sessions_are_kept_for_a_month_or_as_said() {
+        let days =
+            |text: &str| with_file(text, &[]).unwrap().retention.map(|it| it.as_secs() / 86_400);
+        assert_eq!(days(""), Some(30));
+        assert_eq!(days("retention_days = 7"), Some(7));
+        assert_eq!(days("retention_days = 0"), None);
     }
 
     #[test]

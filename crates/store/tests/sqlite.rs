@@ -397,3 +397,41 @@ async fn many_appends_share_few_syncs() {
     let grown = fs::metadata(&log).unwrap().len() - before;
     assert!(grown < 64 * 4 * 4_096, "{grown}");
 }
+
+#[tokio::test]
+async fn a_file_that_is_locked_later_says_so_and_loses_nothing() {
+    let world = world();
+    let config = SqliteConfig { patience: Duration::from_millis(50), ..SqliteConfig::default() };
+    let node: Arc<dyn Store> = {
+        drop(world.open());
+        Sqlite::open_with(&world.path(), &config).unwrap()
+    };
+    let mut writer = Writer::open(&node, "a", "one").await;
+    let db = Connection::open(world.path()).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = writer.record(vec![noted("refused")]).await.unwrap_err();
+    assert!(refused.to_string().contains("keeps it locked; close that program"), "{refused}");
+    // It can be read all the while.
+    assert_eq!(node.read(writer.id, Seq(0), 9).await.unwrap().events.len(), 1);
+    db.execute_batch("ROLLBACK").unwrap();
+    writer.record(vec![noted("kept")]).await.unwrap();
+    assert_eq!(writer.session.seq(), Seq(2));
+    assert_eq!(node.check().await.unwrap(), [""; 0]);
+}
+
+#[test]
+fn an_older_file_without_room_for_the_new_format_stays_as_it_was() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("store.db");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-1.db"), &path).unwrap();
+    let config = SqliteConfig { max_pages: Some(25), ..SqliteConfig::default() };
+    let full = Sqlite::open_with(&path, &config).unwrap_err();
+    assert!(full.to_string().contains("is full; free some space"), "{full}");
+    let format = |path: &Path| {
+        let db = Connection::open(path).unwrap();
+        db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(format(&path), 1);
+    drop(Sqlite::open(&path).unwrap());
+    assert_eq!(format(&path), 3);
+}
