@@ -8,11 +8,8 @@ mod logging;
 pub mod login;
 pub mod mcp;
 pub mod serve;
-<<<<<<< HEAD
-pub mod store;
-=======
 pub mod sessions;
->>>>>>> origin/main
+pub mod store;
 pub mod token;
 
 use std::{
