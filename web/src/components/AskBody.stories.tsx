@@ -1,16 +1,28 @@
 import { expect, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
-import { DIFF, HOSTILE, SUBJECTS } from '../stories/data';
+import { DIFF, HOSTILE, OPAQUE, SEGMENTS, SUBJECTS } from '../stories/data';
 import { BIDI, INVISIBLE, ran } from '../stories/hostile';
 import type { Subject } from '../lib/types';
 import { AskBody } from './AskBody';
 
 /** What exactly an ask is about, by its kind. Nothing is left out and nothing invisible stays so. */
-const meta = { component: AskBody, title: 'Asks/AskBody', args: { subject: SUBJECTS.command } } satisfies Meta<typeof AskBody>;
+const meta = { component: AskBody, title: 'Asks/AskBody', args: { subject: SUBJECTS.command, verdict: null, segments: null, ofProgram: false, past: false } } satisfies Meta<typeof AskBody>;
 export default meta;
 type Story = StoryObj<typeof meta>;
 
 export const Command: Story = {};
+/** What Pilothouse reads from the line stands beneath it. */
+export const CommandRead: Story = {
+  args: { subject: SUBJECTS.line, verdict: 'ask', segments: SEGMENTS },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByLabelText('What it would run')).toBeVisible(); },
+};
+export const CommandThatOnlyReads: Story = { args: { subject: { ...SUBJECTS.command, command: 'git status --short' }, verdict: 'safe', segments: SEGMENTS.slice(0, 1) } };
+export const CommandNotUnderstood: Story = { args: { subject: { ...SUBJECTS.command, command: `/bin/bash -lc '${OPAQUE[0]?.text}'` }, verdict: 'ask', segments: OPAQUE } };
+/** A program and its words, which no shell will see. */
+export const Words: Story = {
+  args: { subject: SUBJECTS.argv, verdict: 'ask', segments: [{ argv: SUBJECTS.argv.argv, text: '', verdict: 'ask', class: 'writes', reason: 'touch writes files' }], ofProgram: true },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByText(/Runs without a shell/)).toBeVisible(); },
+};
 export const Network: Story = { args: { subject: SUBJECTS.network } };
 export const TypedIntoTerminal: Story = { args: { subject: SUBJECTS.stdin } };
 export const FileChange: Story = { args: { subject: SUBJECTS.fileChange } };
@@ -18,6 +30,7 @@ export const FileDeletedAndMoved: Story = { args: { subject: { type: 'fileChange
 export const GrantOfDirectory: Story = { args: { subject: SUBJECTS.grant } };
 export const Permissions: Story = { args: { subject: SUBJECTS.permissions } };
 export const Question: Story = { args: { subject: SUBJECTS.question } };
+export const FormOfProgram: Story = { args: { subject: { ...SUBJECTS.form, server: 'Some Editor' }, ofProgram: true }, play: async ({ canvasElement }) => { await expect(within(canvasElement).getByText(/from the program/)).toBeVisible(); } };
 export const Form: Story = { args: { subject: SUBJECTS.form } };
 export const Tool: Story = { args: { subject: SUBJECTS.tool } };
 export const ToolWithoutArguments: Story = { args: { subject: { ...SUBJECTS.tool, params: {} } } };
@@ -25,39 +38,20 @@ export const ToolWithOddArguments: Story = { args: { subject: { ...SUBJECTS.tool
 
 /** Another client wants the session. The name is one that it gave itself. */
 export const Adoption: Story = {
-  args: { subject: { type: 'adoption', caller: `caller_${INVISIBLE}`, client: BIDI } as unknown as Subject },
+  args: { subject: { type: 'adoption', caller: `caller_${INVISIBLE}`, client: BIDI } },
   play: async ({ canvasElement }) => {
     await expect(within(canvasElement).getByText(/It chose that name itself/)).toBeVisible();
     await expect(within(canvasElement).getByTestId('hidden-warning')).toBeVisible();
   },
 };
 
-/** A page is opened only by a click, in a window that knows nothing of this one. */
-export const Url: Story = {
-  args: { subject: SUBJECTS.url },
-  play: async ({ canvasElement }) => {
-    const canvas = within(canvasElement);
-    await expect(canvas.getByTestId('url-host')).toHaveTextContent(/^issues\.example$/);
-    const link = canvas.getByRole('link', { name: 'Open the page' });
-    await expect(link).toHaveAttribute('rel', 'noopener noreferrer');
-    await expect(link).toHaveAttribute('target', '_blank');
-  },
-};
-
+export const Url: Story = { args: { subject: SUBJECTS.url }, play: async ({ canvasElement }) => { await expect(within(canvasElement).getByRole('link', { name: 'Open the page' })).toBeVisible(); } };
+export const UrlOfThePast: Story = { args: { subject: SUBJECTS.url, past: true }, play: async ({ canvasElement }) => { await expect(within(canvasElement).queryByRole('link')).toBeNull(); } };
 export const UrlThatIsNone: Story = {
   args: { subject: HOSTILE['url'] as Subject },
   play: async ({ canvasElement }) => {
     await expect(within(canvasElement).queryByRole('link')).toBeNull();
-    await expect(within(canvasElement).getByText(/This is not a web address/)).toBeVisible();
     await expect(ran()).toBe(false);
-  },
-};
-
-export const UrlThatLooksLikeAnother: Story = {
-  args: { subject: HOSTILE['lookalike'] as Subject },
-  play: async ({ canvasElement }) => {
-    await expect(within(canvasElement).getByText(/Look at the address twice/)).toBeVisible();
-    await expect(within(canvasElement).getByText('This page is not encrypted.')).toBeVisible();
   },
 };
 
@@ -70,5 +64,16 @@ const harmless: Story['play'] = async ({ canvasElement }) => {
   await expect(ran()).toBe(false);
 };
 export const HostileCommand: Story = { args: { subject: HOSTILE['command'] as Subject }, play: harmless };
+/** Four thousand spaces, an escape sequence and marks that turn the direction leave the whole command in sight. */
+export const PaddedCommand: Story = {
+  args: { subject: HOSTILE['padded'] as Subject },
+  play: async ({ canvasElement }) => {
+    const shown = within(canvasElement).getByLabelText('Command');
+    await expect(shown.textContent).toContain('ls␠×4000; \\e[8mrm -rf ~\\e[0m\\u{200B} # \\u{202E}dliub\\u{202C}');
+    await expect(shown.scrollHeight).toBeLessThanOrEqual(shown.clientHeight);
+    await expect(within(canvasElement).getByTestId('hidden-warning')).toHaveTextContent('4000 spaces in a row, padding');
+  },
+};
+export const HostileWords: Story = { args: { subject: HOSTILE['argv'] as Subject }, play: harmless };
 export const HostileFileChange: Story = { args: { subject: HOSTILE['fileChange'] as Subject }, play: harmless };
 export const HostileTool: Story = { args: { subject: HOSTILE['tool'] as Subject }, play: harmless };

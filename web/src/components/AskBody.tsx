@@ -1,23 +1,38 @@
 /** What exactly an ask is about, by its kind. */
 
-import { createSignal, For, Match, Show, Switch } from 'solid-js';
-import { adoptionOf } from '../lib/asks';
-import { hiddenIn } from '../lib/display';
-import type { Json, Subject } from '../lib/types';
+import { For, Match, Show, Switch } from 'solid-js';
+import type { Json, Segment, Subject } from '../lib/types';
+import { CommandReading, Words } from './CommandReading';
 import { Changes } from './Diff';
+import { End } from './End';
 import { Icon } from './Icon';
+import { OpenPage } from './OpenPage';
 import { CommandText, HiddenWarning, JsonBlock, Visible } from './Text';
 
-export function AskBody(props: { subject: Subject }) {
+const filled = <T,>(list: T[] | null | undefined): T[] | undefined => (list && list.length > 0 ? list : undefined);
+
+export interface AskBodyProps {
+  subject: Subject;
+  /** What Pilothouse reads from its command, once that is known. */
+  verdict?: 'safe' | 'ask' | null | undefined;
+  segments?: Segment[] | null | undefined;
+  /** A program asks, and no agent's MCP server. */
+  ofProgram?: boolean;
+  /** It was answered already. */
+  past?: boolean;
+}
+
+export function AskBody(props: AskBodyProps) {
   return (
     <Switch fallback={<JsonBlock value={props.subject} label="What is asked" />}>
       <Match when={props.subject.type === 'command' && props.subject}>{(it) => (
         <div class="space-y-1.5">
           <Show when={it().host}>{(host) => <p>A command wants to reach <strong class="code"><Visible text={host()} /></strong>.</p>}</Show>
-          <CommandText command={it().command} />
+          <Show when={filled(it().argv)} fallback={<CommandText command={it().command} />}>{(argv) => <Argv words={argv()} />}</Show>
           <Where cwd={it().cwd} />
+          <Show when={filled(props.segments)}>{(segments) => <CommandReading verdict={props.verdict ?? 'ask'} segments={segments()} />}</Show>
           <Show when={it().writeStdin}><p class="text-xs text-muted">This is typed into a terminal that runs outside the sandbox. Its directory may have changed since.</p></Show>
-          <HiddenWarning texts={[it().command, it().cwd, it().host]} />
+          <HiddenWarning texts={[it().command, ...(it().argv ?? []), it().cwd, it().host]} />
         </div>
       )}</Match>
       <Match when={props.subject.type === 'fileChange' && props.subject}>{(it) => (
@@ -28,8 +43,8 @@ export function AskBody(props: { subject: Subject }) {
       )}</Match>
       <Match when={props.subject.type === 'permissions' && props.subject}>{(it) => <div class="space-y-1.5"><Permissions value={it().permissions} /><Where cwd={it().cwd} /></div>}</Match>
       <Match when={props.subject.type === 'question'}>{null}</Match>
-      <Match when={props.subject.type === 'form' && props.subject}>{(it) => <Message server={it().server} text={it().message} />}</Match>
-      <Match when={props.subject.type === 'url' && props.subject}>{(it) => <div class="space-y-2"><Message server={it().server} text={it().message} /><OpenPage url={it().url} /></div>}</Match>
+      <Match when={props.subject.type === 'form' && props.subject}>{(it) => <Message server={it().server} text={it().message} ofProgram={props.ofProgram} />}</Match>
+      <Match when={props.subject.type === 'url' && props.subject}>{(it) => <div class="space-y-2"><Message server={it().server} text={it().message} ofProgram={props.ofProgram} /><OpenPage url={it().url} past={props.past ?? false} /></div>}</Match>
       <Match when={props.subject.type === 'tool' && props.subject}>{(it) => (
         <div class="space-y-1.5">
           <p class="code font-medium"><span class="text-muted"><Visible text={it().server} /> · </span><Visible text={it().tool} /></p>
@@ -38,7 +53,7 @@ export function AskBody(props: { subject: Subject }) {
           <HiddenWarning texts={[it().tool, it().server, JSON.stringify(it().params)]} />
         </div>
       )}</Match>
-      <Match when={adoptionOf(props.subject)}>{(it) => (
+      <Match when={props.subject.type === 'adoption' && props.subject}>{(it) => (
         <div class="space-y-1.5">
           <p><strong class="code"><Visible text={it().client || 'A program without a name'} /></strong> asks, as caller <code class="code break-all"><Visible text={it().caller} /></code>. It chose that name itself.</p>
           <p class="text-xs text-muted">If you accept, it sees and drives this session, and may answer what its agent asks, instead of the client that has it now.</p>
@@ -53,38 +68,23 @@ function Where(props: { cwd?: string | null | undefined }) {
   return <Show when={props.cwd}>{(cwd) => <p class="flex gap-1.5 text-xs text-muted">in <code class="code break-all text-ink"><Visible text={cwd()} /></code></p>}</Show>;
 }
 
-function Message(props: { server: string; text: string }) {
+/** A program and its words, which no shell will see. */
+function Argv(props: { words: string[] }) {
   return (
-    <div class="space-y-1.5">
-      <p class="whitespace-pre-wrap"><Visible text={props.text} prose /></p>
-      <p class="text-xs text-muted">from the MCP server <Visible text={props.server} /></p>
-      <HiddenWarning texts={[props.text]} />
+    <div class="max-h-96 space-y-1 overflow-y-auto rounded-md border border-line bg-sunken px-2.5 py-2" tabindex="0" role="group" aria-label="Command">
+      <p class="text-xs text-muted">Runs without a shell: each box is one word, and nothing in it is expanded.</p>
+      <Words words={props.words} />
+      <End />
     </div>
   );
 }
 
-/** A page that a server wants opened: its host in full sight, opened only by a click, and only on the web. */
-function OpenPage(props: { url: string }) {
-  const [opened, setOpened] = createSignal(false);
-  const target = () => {
-    try {
-      const url = new URL(props.url);
-      return url.protocol === 'https:' || url.protocol === 'http:' ? url : undefined;
-    } catch {
-      return undefined;
-    }
-  };
+function Message(props: { server: string; text: string; ofProgram?: boolean | undefined }) {
   return (
-    <div class="space-y-1.5 rounded-md border border-line bg-sunken px-2.5 py-2">
-      <Show when={target()} fallback={<p class="text-bad">This is not a web address, so it can’t be opened here: <code class="code break-all"><Visible text={props.url} /></code></p>}>{(url) => (
-        <>
-          <p>Opens <strong class="code text-[0.84375rem]" data-testid="url-host"><Visible text={url().host} /></strong></p>
-          <p class="code break-all text-muted"><Visible text={url().href} /></p>
-          <Show when={hiddenIn(props.url).length > 0 || url().host.includes('xn--')}><p class="text-xs text-warn">Look at the address twice: it holds characters that look like others.</p></Show>
-          <Show when={url().protocol === 'http:'}><p class="text-xs text-warn">This page is not encrypted.</p></Show>
-          <a class="btn btn-small" href={url().href} target="_blank" rel="noopener noreferrer" onClick={() => setOpened(true)}><Icon name="globe" class="h-3.5 w-3.5" />{opened() ? 'Open again' : 'Open the page'}</a>
-        </>
-      )}</Show>
+    <div class="space-y-1.5">
+      <p class="whitespace-pre-wrap"><Visible text={props.text} prose /></p>
+      <p class="text-xs text-muted">from {props.ofProgram ? 'the program' : 'the MCP server'} <Visible text={props.server} /></p>
+      <HiddenWarning texts={[props.text, props.server]} />
     </div>
   );
 }
@@ -100,6 +100,7 @@ function Parameters(props: { value: Json }) {
             <><dt class="text-muted"><Visible text={name} /></dt><dd class="whitespace-pre-wrap break-words"><Visible text={typeof value === 'string' ? value : JSON.stringify(value, null, 1)} /></dd></>
           )}</For>
         </dl>
+        <End />
         </div>
       </Show>
     )}</Show>

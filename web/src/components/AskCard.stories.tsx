@@ -1,6 +1,6 @@
 import { expect, fn, userEvent, waitFor, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
-import { ago, ask, HOSTILE, settledAsk, SUBJECTS } from '../stories/data';
+import { ago, ask, ASKED_BY_PROGRAM, HOSTILE, longDiff, SEGMENTS, settledAsk, SUBJECTS } from '../stories/data';
 import { ALL, ran } from '../stories/hostile';
 import { calledOnce, press } from '../stories/play';
 import { AskCard } from './AskCard';
@@ -62,6 +62,75 @@ export const DoubleClicked: Story = {
   },
 };
 
+/** What reaches further than once waits until all that is asked was in sight: a long change must be unfolded and read to its end. */
+export const AlwaysOnlyAfterReading: Story = {
+  args: { ask: ask({ type: 'fileChange', changes: [{ path: 'src/rows.ts', kind: 'add', diff: longDiff(200) }] }, { offers: [{ decision: 'accept', reach: 'once' }, { decision: 'acceptForSession', reach: 'thread' }, { decision: 'decline', reach: 'once' }] }) },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    const always = canvas.getByRole('button', { name: 'Accept for this thread' });
+    await waitFor(() => expect(canvas.getByRole('button', { name: /^Accept once/ })).not.toHaveAttribute('aria-disabled'), { timeout: 3000 });
+    await expect(always).toHaveAttribute('aria-disabled', 'true');
+    await expect(always).toHaveAccessibleDescription(/Read all of it first/);
+    await userEvent.click(always);
+    await expect(args.onAnswer).not.toHaveBeenCalled();
+    await userEvent.click(canvas.getByRole('button', { name: /more lines not shown/ }));
+    const diff = canvas.getByRole('region', { name: 'Changes to src/rows.ts' });
+    diff.scrollTop = diff.scrollHeight;
+    canvas.getByRole('button', { name: /^Accept once/ }).scrollIntoView();
+    await waitFor(() => expect(always).not.toHaveAttribute('aria-disabled'), { timeout: 3000 });
+    await userEvent.click(always);
+    await calledOnce(args.onAnswer, { digest: 'sha256:41d0', decision: 'acceptForSession' });
+  },
+};
+
+/** A line of several commands, each with what it does; the words of what a shell never sees; what only reads. */
+export const CommandRead: Story = {
+  args: { ask: ask(SUBJECTS.line, { verdict: 'ask', segments: SEGMENTS }) },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByLabelText('What it would run')).toBeVisible(); },
+};
+export const CommandOfProgram: Story = {
+  args: { ask: ask(SUBJECTS.argv, { ...ASKED_BY_PROGRAM, reason: 'So that there is a place for the notes.', verdict: 'ask', segments: [{ argv: SUBJECTS.argv.argv, text: '', verdict: 'ask', class: 'writes', reason: 'touch writes files' }] }), sessionTitle: 'Some Editor' },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    await expect(canvas.getByText(/asked by the calling program release-notes/)).toBeVisible();
+    await expect(canvas.getByText('The program’s reason, in its own words')).toBeVisible();
+    await expect(canvas.queryByText(/end the turn/)).toBeNull();
+    await press(canvasElement, /^Dismiss/);
+    await calledOnce(args.onAnswer, { digest: 'sha256:41d0', decision: 'cancel' });
+  },
+};
+export const Adoption: Story = { args: { ask: ask(SUBJECTS.adoption, { turn: null }) } };
+export const ToolForAlways: Story = { args: { ask: ask(SUBJECTS.tool, { offers: [{ decision: 'accept', reach: 'once' }, { decision: 'acceptForSession', reach: 'thread' }, { decision: 'acceptAlways', reach: 'always' }, { decision: 'decline', reach: 'once' }, { decision: 'cancel', reach: 'turn' }] }) }, play: async ({ canvasElement }) => { await expect(within(canvasElement).getByRole('button', { name: 'Accept always, everywhere on this machine' })).toBeVisible(); } };
+
+/** What a program asks to choose from: the recommended option is chosen before, and "Other" may have another name. */
+export const Choice: Story = {
+  args: { ask: ask(SUBJECTS.choice, { ...ASKED_BY_PROGRAM, offers: ASKED_BY_PROGRAM.offers?.slice(1) ?? [] }), sessionTitle: 'Some Editor' },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    await expect(canvas.getByRole('radio', { name: /^SQLite/ })).toBeChecked();
+    await userEvent.click(canvas.getByRole('checkbox', { name: /^Fast tests/ }));
+    await userEvent.type(canvas.getByLabelText(/^Other answer to: Which checks/), 'Spelling');
+    await press(canvasElement, 'Send answer');
+    await calledOnce(args.onAnswer, { digest: 'sha256:41d0', answers: { store: { answers: ['sqlite'] }, checks: { answers: ['test'] } }, other: { checks: 'Spelling' } });
+  },
+};
+/** A decline of a choice carries words, too, and what was chosen so far is still there for who comes back. */
+export const ChoiceDeclined: Story = {
+  args: { ...Choice.args },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    await userEvent.click(canvas.getByRole('radio', { name: /^Redis/ }));
+    await press(canvasElement, /^Decline/);
+    await waitFor(() => expect(canvas.getByRole('textbox', { name: /Why not/ })).toHaveFocus());
+    await userEvent.keyboard('{Escape}');
+    await expect(canvas.getByRole('radio', { name: /^Redis/ })).toBeChecked();
+    await press(canvasElement, /^Decline/);
+    await userEvent.type(await canvas.findByRole('textbox', { name: /Why not/ }), 'Ask me tomorrow.');
+    await press(canvasElement, 'Send decline');
+    await calledOnce(args.onAnswer, { digest: 'sha256:41d0', decision: 'decline', reason: 'Ask me tomorrow.' });
+  },
+};
+
 export const Network: Story = { args: { ask: ask(SUBJECTS.network, { offers: [{ decision: 'accept', reach: 'once' }, { decision: 'applyNetworkPolicyAmendment', reach: 'always', networkPolicyAmendment: { action: 'allow', host: 'index.crates.example' } }, { decision: 'applyNetworkPolicyAmendment', reach: 'always', networkPolicyAmendment: { action: 'deny', host: 'index.crates.example' } }, { decision: 'cancel', reach: 'turn' }] }) } };
 export const FileChange: Story = { args: { ask: ask(SUBJECTS.fileChange) } };
 export const Permissions: Story = { args: { ask: ask(SUBJECTS.permissions) } };
@@ -101,6 +170,11 @@ export const Expiring: Story = { args: { ask: ask(SUBJECTS.command, { expiresAt:
 export const UnknownOffer: Story = { args: { ask: ask(SUBJECTS.command, { offers: [{ decision: 'acceptUntilTuesday' }, { decision: 'decline' }] }) } };
 
 export const Long: Story = { args: { sessionTitle: 'A session with a name that goes on and on, because nobody gave it one and its first prompt was long', ask: ask({ type: 'command', command: `/bin/bash -lc '${Array.from({ length: 60 }, (_, i) => `echo step ${i} && ./run --with-a-long-option=${i}`).join(' && ')}'`, cwd: `/home/dev/${'deep/'.repeat(30)}` }, { reason: 'Because. '.repeat(80) }) } };
+
+export const Padded: Story = {
+  args: { ask: ask(HOSTILE['padded']) },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByTestId('hidden-warning')).toHaveTextContent('padding'); },
+};
 
 export const Hostile: Story = {
   args: { ask: ask(HOSTILE['command'], { reason: ALL }), sessionTitle: 'Clean the build' },
@@ -153,6 +227,16 @@ export const AnsweredHere: Story = { args: { ask: settledAsk({ how: 'answered', 
 export const AnsweredElsewhere: Story = { args: { ask: settledAsk({ how: 'answered', by: { type: 'human', via: 'cli', verified: true }, answer: { decision: 'decline' }, reason: 'Only test the uploader.' }) }, play: says(/^Declined by a person in a terminal/) };
 export const AnsweredByRule: Story = { args: { ask: settledAsk({ how: 'answered', by: { type: 'policy', rule: 'read-only commands' }, answer: { decision: 'acceptForSession' } }) }, play: says(/^Accepted for this thread by the rule read-only commands/) };
 export const Expired: Story = { args: { ask: settledAsk({ how: 'expired' }) }, play: says(/^Nobody answered in time/) };
+export const ExpiredByRule: Story = { args: { ask: settledAsk({ how: 'expired', waitedS: 60, answer: { type: 'decided', decision: 'decline' } }) }, play: says(/^Nobody answered in time, so a rule declined/) };
+export const WithdrawnByProgram: Story = { args: { ask: settledAsk({ how: 'withdrawn' }, ASKED_BY_PROGRAM) }, play: says(/^The program stopped waiting for an answer/) };
+export const ChoiceAnswered: Story = {
+  args: { ask: ask(SUBJECTS.choice, { ...ASKED_BY_PROGRAM, state: 'settled', settlement: { how: 'answered', at: ago(5), by: { type: 'human', via: 'cli', verified: true }, answer: { type: 'chosen', answers: { store: ['redis'], checks: ['fmt'] } } } }) },
+  play: async ({ canvasElement }) => {
+    const canvas = within(canvasElement);
+    await userEvent.click(canvas.getByTestId('settled'));
+    await expect(canvas.getByLabelText('Answer')).toHaveTextContent('Redis');
+  },
+};
 export const Withdrawn: Story = { args: { ask: settledAsk({ how: 'withdrawn' }) }, play: says(/^The agent stopped waiting for an answer/) };
 export const Lost: Story = { args: { ask: settledAsk({ how: 'lost' }) }, play: says(/^Lost: the agent that asked is gone/) };
 export const SettledAtItsItem: Story = { args: { ask: settledAsk({ how: 'answered', by: { type: 'caller', id: 'nightly' }, answer: { decision: 'cancel' } }), atItem: true }, play: says(/^Declined and stopped by the calling program nightly/) };

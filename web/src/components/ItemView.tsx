@@ -55,11 +55,11 @@ export function ItemView(props: ItemViewProps) {
 }
 
 /** The frame of every item: a picture in the gutter, a line, and more beneath it. */
-export function Line(props: { icon: IconName; row?: ItemRow; title: JSX.Element; status?: JSX.Element; tone?: 'bad' | 'warn'; waiting?: boolean; children?: JSX.Element }) {
+export function Line(props: { icon: IconName; row?: ItemRow; title: JSX.Element; status?: JSX.Element; tone?: 'bad' | 'warn'; waiting?: boolean; running?: boolean; children?: JSX.Element }) {
   return (
     <div class="grid grid-cols-[1rem_minmax(0,1fr)] gap-x-2.5">
       <span class="mt-0.5" classList={{ 'text-muted': !props.tone, 'text-bad': props.tone === 'bad', 'text-warn': props.tone === 'warn' }}>
-        <Show when={props.row?.state === 'open' && !props.waiting} fallback={<Icon name={props.icon} />}><Spinner class="m-px text-accent" /></Show>
+        <Show when={(props.running || props.row?.state === 'open') && !props.waiting} fallback={<Icon name={props.icon} />}><Spinner class="m-px text-accent" /></Show>
       </span>
       <div class="min-w-0 space-y-1">
         <div class="flex flex-wrap items-baseline gap-x-2">

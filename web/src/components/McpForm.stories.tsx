@@ -49,7 +49,7 @@ export const Refused: Story = {
     await expect(canvas.getByLabelText(/^Title/)).toHaveFocus();
     await expect(canvas.getByLabelText(/^Title/)).toHaveAccessibleDescription(/Required\./);
     await expect(canvas.getByLabelText(/^Notify/)).toHaveAccessibleDescription('This must be an e-mail address.');
-    await expect(priority).toHaveAccessibleDescription('At most 5.');
+    await expect(priority).toHaveAccessibleDescription('A whole number, 1 to 5. At most 5.');
     await expect(canvas.getByText('Choose at least 1.')).toBeVisible();
     await expect(canvas.getByLabelText(/^Due/)).not.toHaveAttribute('aria-invalid');
   },
@@ -66,6 +66,22 @@ export const ByKeyboard: Story = {
     await userEvent.tab({ shift: true });
     await userEvent.keyboard('{Enter}');
     await calledOnce(args.onSubmit, { name: 'Ada', agree: true });
+  },
+};
+
+/** A yes or no that nobody gave is neither: it must be said if it is required, and stays open if not. */
+export const YesOrNo: Story = {
+  args: { schema: { type: 'object', required: ['confirm'], properties: { confirm: { type: 'boolean', title: 'Run it now' }, again: { type: 'boolean', title: 'And tomorrow again' }, quiet: { type: 'boolean', title: 'Without a sound', default: true } } } },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    const confirm = within(canvas.getByRole('group', { name: /^Run it now/ }));
+    for (const radio of canvas.getAllByRole('radio')) await expect(radio).not.toBeChecked();
+    await send(canvasElement);
+    await expect(args.onSubmit).not.toHaveBeenCalled();
+    await expect(canvas.getByText('Choose yes or no.')).toBeVisible();
+    await userEvent.click(confirm.getByRole('radio', { name: 'No' }));
+    await send(canvasElement);
+    await calledOnce(args.onSubmit, { confirm: false, quiet: true });
   },
 };
 

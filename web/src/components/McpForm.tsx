@@ -3,9 +3,9 @@
 import { createMemo, createUniqueId, For, type JSX, Match, Show, Switch } from 'solid-js';
 import { createStore } from 'solid-js/store';
 import { plainly } from '../lib/display';
-import { content, initial, parseForm, problem, type Field, type Raw } from '../lib/mcpForm';
+import { content, hint, initial, parseForm, problem, type Field, type Raw } from '../lib/mcpForm';
 import type { JsonObject } from '../lib/types';
-import { Visible } from './Text';
+import { HiddenWarning, Visible } from './Text';
 
 export interface McpFormProps {
   schema: JsonObject;
@@ -65,6 +65,22 @@ export function McpForm(props: McpFormProps) {
                 <For each={it().choices}>{(choice) => <option value={choice.value} selected={choice.value === raw[field.name]}>{plainly(choice.title)}</option>}</For>
               </select>
             )}</Match>
+            <Match when={field.kind === 'boolean' && field.default === undefined}>
+              <fieldset class="space-y-0.5" aria-describedby={`${id}-${field.name}-about`}>
+                <legend class="font-medium"><Visible text={field.title} prose />{mark(field)}</legend>
+                <div class="flex flex-wrap gap-x-4">
+                  <For each={field.required ? [true, false] : [true, false, undefined]}>{(choice) => (
+                    <label class="flex items-center gap-2">
+                      <input
+                        type="radio" name={`${id}-${field.name}`} disabled={props.disabled ?? false} data-field={choice === true ? field.name : undefined}
+                        checked={raw[field.name] === choice && (choice !== undefined || touched[field.name] === true)} onChange={() => { setRaw(field.name, choice); setTouched(field.name, true); }}
+                      />
+                      {choice === undefined ? 'Leave open' : choice ? 'Yes' : 'No'}
+                    </label>
+                  )}</For>
+                </div>
+              </fieldset>
+            </Match>
             <Match when={field.kind === 'boolean'}>
               <label class="flex items-start gap-2 font-medium">
                 <input type="checkbox" class="mt-1" {...aria(field)} checked={raw[field.name] === true} onChange={(event) => setRaw(field.name, event.currentTarget.checked)} />
@@ -99,8 +115,10 @@ export function McpForm(props: McpFormProps) {
           </Switch>
           <p id={`${id}-${field.name}-about`} class="text-xs text-muted empty:hidden">
             <Show when={field.description}>{(words) => <Visible text={words()} prose />}</Show>
-            <Show when={trouble(field)}>{(words) => <strong class="ml-1 font-semibold text-bad">{words()}</strong>}</Show>
+            <Show when={hint(field)}>{(words) => <>{field.description ? ' ' : ''}<Visible text={words()} prose /></>}</Show>
+            <Show when={trouble(field)}>{(words) => <>{' '}<strong class="font-semibold text-bad">{words()}</strong></>}</Show>
           </p>
+          <HiddenWarning texts={[field.title, field.description, ...(field.kind === 'select' || field.kind === 'multi' ? field.choices.map((it) => it.title) : [])]} />
         </div>
       )}</For>
       {props.children}

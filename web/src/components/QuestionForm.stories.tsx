@@ -1,6 +1,6 @@
 import { expect, fn, userEvent, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
-import { HOSTILE, QUESTIONS } from '../stories/data';
+import { CHOICES, HOSTILE, QUESTIONS } from '../stories/data';
 import { BIDI, ran } from '../stories/hostile';
 import { calledOnce } from '../stories/play';
 import type { Question } from '../lib/types';
@@ -33,7 +33,7 @@ export const Other: Story = {
     await userEvent.type(canvas.getByLabelText(/^Other answer/), ' DuckDB ');
     await expect(canvas.getByLabelText('Other')).toBeChecked();
     await send(canvasElement);
-    await calledOnce(args.onSubmit, { store: { answers: ['DuckDB'] } });
+    await calledOnce(args.onSubmit, { answers: { store: { answers: ['DuckDB'] } } });
   },
 };
 
@@ -43,7 +43,7 @@ export const ByKeyboard: Story = {
     await userEvent.tab();
     await userEvent.keyboard(' {ArrowDown}');
     await userEvent.keyboard('{Enter}');
-    await calledOnce(args.onSubmit, { store: { answers: ['PostgreSQL'] } });
+    await calledOnce(args.onSubmit, { answers: { store: { answers: ['PostgreSQL'] } } });
   },
 };
 
@@ -63,7 +63,41 @@ export const Secret: Story = {
   play: async ({ canvasElement, args }) => {
     await userEvent.type(within(canvasElement).getByLabelText(/^A token/), ' keeps its blanks ');
     await send(canvasElement);
-    await calledOnce(args.onSubmit, { token: { answers: [' keeps its blanks '] } });
+    await calledOnce(args.onSubmit, { answers: { token: { answers: [' keeps its blanks '] } } });
+  },
+};
+
+/** Options with names: the recommended one is chosen before, and other words are kept apart from names. */
+export const Named: Story = {
+  args: { questions: CHOICES.slice(0, 1) },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    const preset = canvas.getByRole('radio', { name: /^SQLite recommended/ });
+    await expect(preset).toBeChecked();
+    await userEvent.type(canvas.getByLabelText(/^Other answer/), 'DuckDB');
+    await expect(preset).not.toBeChecked();
+    await send(canvasElement);
+    await calledOnce(args.onSubmit, { answers: {}, other: { store: 'DuckDB' } });
+  },
+};
+
+/** Several may be chosen; they are sent in the order in which they stand. */
+export const Multiple: Story = {
+  args: { questions: CHOICES.slice(1) },
+  play: async ({ canvasElement, args }) => {
+    const canvas = within(canvasElement);
+    await send(canvasElement);
+    await expect(canvas.getByText('This needs an answer.')).toBeVisible();
+    await userEvent.click(canvas.getByRole('checkbox', { name: /^Fast tests/ }));
+    await userEvent.click(canvas.getByRole('checkbox', { name: /^Formatting/ }));
+    await userEvent.click(canvas.getByRole('checkbox', { name: 'Another one' }));
+    await send(canvasElement);
+    await expect(args.onSubmit).not.toHaveBeenCalled();
+    await expect(canvas.getByText('Write what “Another one” means.')).toBeVisible();
+    await expect(canvas.getByLabelText(/^Other answer/)).toHaveFocus();
+    await userEvent.keyboard('Spelling');
+    await send(canvasElement);
+    await calledOnce(args.onSubmit, { answers: { checks: { answers: ['fmt', 'test'] } }, other: { checks: 'Spelling' } });
   },
 };
 
@@ -77,7 +111,7 @@ export const Hostile: Story = {
   play: async ({ canvasElement, args }) => {
     await userEvent.click(within(canvasElement).getAllByRole('radio')[0] as HTMLElement);
     await send(canvasElement);
-    await calledOnce(args.onSubmit, { q: { answers: [BIDI] } });
+    await calledOnce(args.onSubmit, { answers: { q: { answers: [BIDI] } } });
     await expect(ran()).toBe(false);
   },
 };

@@ -6,6 +6,7 @@ import { createMemo, createSignal, For, Show } from 'solid-js';
 import { ansi } from '../lib/ansi';
 import { hiddenIn, plainly, segments, splitShell } from '../lib/display';
 import { count } from '../lib/format';
+import { End } from './End';
 import { Icon } from './Icon';
 
 /** Text as it is, with everything invisible made visible. */
@@ -39,6 +40,7 @@ export function CommandText(props: { command: string }) {
     <pre class="code max-h-96 overflow-auto whitespace-pre-wrap rounded-md border border-line bg-sunken px-2.5 py-2 text-[0.8125rem] leading-5" tabindex="0" role="group" aria-label="Command">
       <Show when={parts().wrapper}><span class="text-muted"><Visible text={parts().wrapper} /></span></Show>
       <Visible text={parts().rest} class="font-medium" />
+      <End />
     </pre>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, fn, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
-import { ago, ask, command, item, log, OUTPUT, PERSON, settledAsk, SUBJECTS, TURN } from '../stories/data';
+import { ago, ask, ASKED_BY_PROGRAM, command, item, log, OUTPUT, PERSON, run, settledAsk, SUBJECTS, TURN } from '../stories/data';
 import { ALL, ran } from '../stories/hostile';
 import { calledOnce, press } from '../stories/play';
 import type { Row, TurnEndRow } from '../lib/state';
@@ -49,6 +49,17 @@ export const Lost: Story = { args: { log: end({ status: 'lost', error: 'Pilothou
 
 const notice = (tone: 'info' | 'warn' | 'bad', text: string, detail?: string): Row => ({ key: `note:${tone}`, type: 'notice', at: ago(9), tone, text, ...(detail ? { detail } : {}) });
 export const Notices: Story = { args: { log: log([notice('info', 'The model was changed to gpt-6.2-mini.', 'high load'), notice('warn', 'Reconnecting… 1/5'), notice('bad', 'The agent could not be started.', 'exit status 1')]) } };
+
+/** A program asked to run a command, a person allowed it, and it ran. */
+const allowed = settledAsk({ how: 'answered', by: PERSON, answer: { decision: 'accept' } }, { ...ASKED_BY_PROGRAM, subject: SUBJECTS.argv });
+export const CommandOfProgram: Story = {
+  args: { log: log([{ key: 'ask:1', type: 'ask', requestId: allowed.requestId }, run()]), asks: { [allowed.requestId]: allowed } },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByText(/run by the calling program release-notes/)).toBeVisible(); },
+};
+export const AskedAlready: Story = {
+  args: { log: log([{ key: 'note:4', type: 'notice', at: ago(9), tone: 'info', text: 'The agent passed on a question that is asked already by another session.', sessionId: 'sess_2' }]) },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByRole('link', { name: 'Show that session' })).toHaveAttribute('href', '/sessions/sess_2'); },
+};
 
 /** Beyond some hundred rows, the browser skips those that are out of sight. */
 export const Long: Story = { args: { log: log(Array.from({ length: 400 }, (_, i) => item('agentMessage', { text: `Step ${i} is done.` }, { item: `m${i}` }))) }, tags: ['!autodocs'] };

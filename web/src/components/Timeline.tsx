@@ -6,8 +6,10 @@ import { splitGitDiff } from '../lib/diff';
 import { clock, count, duration } from '../lib/format';
 import type { Submission } from '../lib/live';
 import type { NoticeRow, PlanRow, PromptRow, Row, SessionLog, TurnEndRow } from '../lib/state';
+import { follow } from '../lib/router';
 import type { Answer, AskView } from '../lib/types';
 import { AskCard } from './AskCard';
+import { CommandRun } from './CommandRun';
 import { Changes } from './Diff';
 import { ItemView, Line } from './ItemView';
 import { Picture } from './Picture';
@@ -53,6 +55,7 @@ function RowView(props: TimelineProps & { row: Row }) {
         </>
       )}</Match>
       <Match when={row('ask')}>{(it) => <div class="sm:ml-[1.625rem]">{card(it().requestId, false)}</div>}</Match>
+      <Match when={row('run')}>{(it) => <CommandRun row={it()} ask={props.asks[it().requestId]} />}</Match>
       <Match when={row('plan')}>{(it) => <Plan row={it()} />}</Match>
       <Match when={row('notice')}>{(it) => <Notice row={it()} />}</Match>
       <Match when={row('turnEnd')}>{(it) => <TurnEnd row={it()} />}</Match>
@@ -104,6 +107,7 @@ function Notice(props: { row: NoticeRow }) {
       icon={props.row.tone === 'info' ? 'dot' : 'warn'} {...(props.row.tone === 'info' ? {} : { tone: props.row.tone })}
       title={<span class="whitespace-pre-wrap" title={clock(props.row.at)} classList={{ 'text-muted': props.row.tone === 'info', 'text-warn': props.row.tone === 'warn', 'text-bad': props.row.tone === 'bad' }}><Visible text={props.row.text} prose /></span>}
     >
+      <Show when={props.row.sessionId}>{(session) => <a class="text-xs underline decoration-edge underline-offset-2 hover:decoration-current" href={`/sessions/${session()}`} onClick={follow}>Show that session</a>}</Show>
       <Show when={props.row.detail}>{(detail) => <p class="whitespace-pre-wrap text-xs text-muted"><Visible text={detail()} prose /></p>}</Show>
     </Line>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askFromEvent, decided, heading, offerWords, requestIdOf, settledWords, settlementFromEvent, tidyAsk, tidySettlement } from './asks';
+import { askFromEvent, decided, heading, offerWords, requestIdOf, sessionIdOf, settledWords, settlementFromEvent, summaryOf, tidyAsk, tidySettlement } from './asks';
 import type { AskView } from './types';
 
 const ask = (offers: unknown[]) => tidyAsk({ requestId: 'r', sessionId: 's', kind: 'command', state: 'pending', raisedAt: '', digest: 'd', subject: { type: 'command', command: 'x' }, offers } as AskView);
@@ -43,6 +43,9 @@ describe('settlements', () => {
     [{ type: 'answered', answer: { type: 'chosen', answers: {} }, by: { type: 'human', via: 'Some Client', verified: false } }, 'Answered by a person through Some Client (unverified)'],
     [{ type: 'answered', answer: { type: 'decided', decision: 'accept' }, by: { type: 'policy', rule: 'ls' } }, 'Accepted by the rule ls'],
     [{ type: 'expired', waitedS: 60 }, 'Nobody answered in time'],
+    [{ type: 'expired', waitedS: 60, answer: { type: 'decided', decision: 'decline' } }, 'Nobody answered in time, so a rule declined'],
+    [{ type: 'expired', waitedS: 60, answer: { type: 'decided', decision: 'cancel' } }, 'Nobody answered in time, so a rule declined and stopped'],
+    [{ type: 'expired', waitedS: 60, answer: { type: 'chosen', answers: { q: ['a'] } } }, 'Nobody answered in time, so a rule chose the default'],
     [{ type: 'withdrawn' }, 'The agent stopped waiting for an answer'],
     [{ type: 'lost' }, 'Lost: the agent that asked is gone'],
   ])('%j', (how, expected) => expect(settledWords(settlementFromEvent(how, 'now'), false).text).toBe(expected));
@@ -59,8 +62,26 @@ describe('settlements', () => {
   });
 });
 
+it('what a program asks has no turn to end, and no agent that goes on', () => {
+  const asked = { subject: { type: 'question', questions: [] }, askedBy: { type: 'caller', id: 'c' } } as const;
+  const words = (decision: string) => { const { verb, reach } = offerWords({ decision, reach: 'once' }, { ...asked, subject: { ...asked.subject, questions: [] } }); return `${verb} ${reach}`.trim(); };
+  expect([words('decline'), words('cancel')]).toEqual(['Decline', 'Dismiss without an answer']);
+  expect(settledWords({ how: 'withdrawn' }, false, false).text).toBe('The program stopped waiting for an answer');
+  expect(settledWords({ how: 'lost' }, false, false).text).toBe('Lost: the program that asked is gone');
+  expect(settledWords({ how: 'answered', answer: { decision: 'cancel' } }, true, false).text).toBe('Dismissed by you');
+});
+
+it.each([
+  [{ type: 'command', command: 'rm -rf "a b"', argv: ['rm', '-rf', 'a b'] }, "rm -rf 'a b'"],
+  [{ type: 'command', command: "/bin/bash -lc 'ls'" }, 'ls'],
+  [{ type: 'adoption', caller: 'c', client: 'Some\u202e Client' }, 'Some\\u{202E} Client wants this session'],
+  [{ type: 'adoption', caller: 'c' }, 'a program without a name wants this session'],
+] as [AskView['subject'], string][])('what it is about fits on a line: %j', (subject, expected) => expect(summaryOf(subject)).toBe(expected));
+
 it('an ask is named as every surface names it', () => {
   expect(requestIdOf(`sess_${'0'.repeat(32)}`, 3)).toBe(`req_${'0'.repeat(32)}_3`);
+  expect(sessionIdOf(requestIdOf('sess_ab', 12))).toBe('sess_ab');
+  expect(sessionIdOf('nonsense')).toBeUndefined();
 });
 
 it('an ask of the log reads like one of the REST interface', () => {

@@ -1,22 +1,12 @@
 /** What an ask, its offers and its settlement are called, in words for a person. */
 
-import { plainly } from './display';
+import { firstWords, plainly, shortCommand } from './display';
 import type { Actor, Answer, AskKind, AskView, Json, Offer, Settlement, Subject } from './types';
 
-/** A caller that wants to have the session: what Pilothouse asks itself, not its agent. */
-export interface Adoption {
-  type: 'adoption';
-  caller: string;
-  client?: string | null;
-}
-
-export function adoptionOf(subject: Subject | Adoption): Adoption | undefined {
-  return subject.type === 'adoption' ? subject : undefined;
-}
-
 export function heading(subject: Subject): string {
-  if (adoptionOf(subject)) return 'Let this client take the session over?';
   switch (subject.type) {
+    case 'adoption':
+      return 'Let this client take the session over?';
     case 'command':
       return subject.host ? 'Allow this connection?' : subject.writeStdin ? 'Send this input to a running terminal?' : 'Run this command?';
     case 'fileChange':
@@ -45,11 +35,18 @@ export interface OfferWords {
   amendment?: string;
 }
 
-export function offerWords(offer: Offer, subject?: Subject): OfferWords {
+/** What an ask is about, and whether a program asks it: then there is no turn, and nobody goes on or ends one. */
+type Asked = Pick<AskView, 'subject'> & Partial<Pick<AskView, 'askedBy'>>;
+
+/** Whether no agent waits for it. */
+export const isOfAgent = (ask: Asked) => !ask.askedBy && ask.subject.type !== 'adoption';
+
+export function offerWords(offer: Offer, ask?: Asked): OfferWords {
   const reach = reachWords(offer);
+  const ofAgent = !ask || isOfAgent(ask);
   switch (offer.decision) {
     case 'accept':
-      return subject?.type === 'url' ? { verb: 'Done', reach: '', tone: 'yes' } : { verb: 'Accept', reach: reach || 'once', tone: 'yes' };
+      return ask?.subject.type === 'url' ? { verb: 'Done', reach: '', tone: 'yes' } : { verb: 'Accept', reach: reach || 'once', tone: 'yes' };
     case 'acceptForSession':
       return { verb: 'Accept', reach: reach || 'for this thread', tone: 'wide' };
     case 'acceptAlways':
@@ -70,9 +67,9 @@ export function offerWords(offer: Offer, subject?: Subject): OfferWords {
       };
     }
     case 'decline':
-      return { verb: 'Decline', reach: 'and go on', tone: 'no' };
+      return { verb: 'Decline', reach: ofAgent ? 'and go on' : '', tone: 'no' };
     case 'cancel':
-      return { verb: 'Decline', reach: 'and end the turn', tone: 'no' };
+      return ofAgent ? { verb: 'Decline', reach: 'and end the turn', tone: 'no' } : { verb: 'Dismiss', reach: 'without an answer', tone: 'no' };
     default:
       return { verb: plainly(String(offer.decision)), reach, tone: 'wide' };
   }
@@ -96,6 +93,29 @@ function reachWords(offer: Offer): string {
 function quote(word: string): string {
   const text = plainly(word);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** What an ask is about, on one line. */
+export function summaryOf(subject: Subject): string {
+  switch (subject.type) {
+    case 'command':
+      return firstWords(subject.argv?.length ? subject.argv.map(quote).join(' ') : shortCommand(subject.command), 90);
+    case 'fileChange':
+      return subject.changes.length === 0 ? `writing in ${plainly(subject.grantRoot ?? '')}` : subject.changes.map((it) => plainly(it.path).split('/').at(-1)).slice(0, 3).join(', ') + (subject.changes.length > 3 ? ` and ${subject.changes.length - 3} more` : '');
+    case 'permissions':
+      return 'more permissions';
+    case 'question':
+      return firstWords(subject.questions.map((it) => it.question).join(' '), 90);
+    case 'tool':
+      return `${plainly(subject.server)} · ${plainly(subject.tool)}`;
+    case 'form':
+    case 'url':
+      return firstWords(subject.message, 90);
+    case 'adoption':
+      return `${firstWords(subject.client || 'a program without a name', 60)} wants this session`;
+    default:
+      return '';
+  }
 }
 
 /** The body of a decision, with the amendment that the offer named, never another. */
@@ -139,31 +159,40 @@ export interface SettledWords {
 }
 
 /** How an ask ended; `mine` when this window gave the answer. */
-export function settledWords(settlement: Settlement, mine: boolean): SettledWords {
+export function settledWords(settlement: Settlement, mine: boolean, ofAgent = true): SettledWords {
+  const asker = ofAgent ? 'agent' : 'program';
   switch (settlement.how) {
     case 'answered': {
-      const { verb, tone } = answerWords(settlement.answer);
+      const { verb, tone } = answerWords(settlement.answer, ofAgent);
       return { text: `${verb} by ${mine ? 'you' : actorWords(settlement.by)}`, tone };
     }
     case 'expired':
-      return { text: 'Nobody answered in time', tone: 'none' };
+      return settlement.answer == null
+        ? { text: 'Nobody answered in time', tone: 'none' }
+        : { text: `Nobody answered in time, so a rule ${ruleWords(settlement.answer)}`, tone: answerWords(settlement.answer, ofAgent).tone === 'no' ? 'no' : 'none' };
     case 'withdrawn':
-      return { text: 'The agent stopped waiting for an answer', tone: 'none' };
+      return { text: `The ${asker} stopped waiting for an answer`, tone: 'none' };
     case 'lost':
-      return { text: 'Lost: the agent that asked is gone', tone: 'none' };
+      return { text: `Lost: the ${asker} that asked is gone`, tone: 'none' };
     default:
       return { text: `Settled (${plainly(String(settlement.how))})`, tone: 'none' };
   }
 }
 
-function answerWords(answer: Json | undefined): { verb: string; tone: 'yes' | 'no' } {
+/** What a rule said for a person who did not answer in time. */
+function ruleWords(answer: Json): string {
+  const decision = typeof answer === 'object' && answer !== null && !Array.isArray(answer) ? answer['decision'] : answer;
+  return decision === 'decline' ? 'declined' : decision === 'cancel' ? 'declined and stopped' : 'chose the default';
+}
+
+function answerWords(answer: Json | undefined, ofAgent: boolean): { verb: string; tone: 'yes' | 'no' } {
   const object = typeof answer === 'object' && answer !== null && !Array.isArray(answer) ? answer : {};
   const decision = typeof answer === 'string' ? answer : object['decision'];
   switch (decision) {
     case 'decline':
       return { verb: 'Declined', tone: 'no' };
     case 'cancel':
-      return { verb: 'Declined and stopped', tone: 'no' };
+      return { verb: ofAgent ? 'Declined and stopped' : 'Dismissed', tone: 'no' };
     case 'acceptForSession':
       return { verb: 'Accepted for this thread', tone: 'yes' };
     case 'acceptAlways':
@@ -184,6 +213,12 @@ function answerWords(answer: Json | undefined): { verb: string; tone: 'yes' | 'n
 /** `req_<session>_<n>`, as every surface names an ask. */
 export function requestIdOf(sessionId: string, ask: number): string {
   return `req_${sessionId.replace(/^sess_/, '')}_${ask}`;
+}
+
+/** The session that an ask is of, by the ask's name. */
+export function sessionIdOf(requestId: string): string | undefined {
+  const name = /^req_(.+)_\d+$/.exec(requestId)?.[1];
+  return name === undefined ? undefined : `sess_${name}`;
 }
 
 const KINDS: Record<string, AskKind> = { command: 'command', fileChange: 'fileChange', permissions: 'permissions', adoption: 'permissions', question: 'user_input' };
@@ -210,6 +245,7 @@ export function askFromEvent(sessionId: string, raw: unknown): AskView | undefin
     offers: (ask['offers'] as Offer[] | undefined) ?? [],
     params: (ask['params'] as Json | undefined) ?? null,
     agent: (ask['agent'] as AskView['agent']) ?? null,
+    askedBy: (ask['askedBy'] as AskView['askedBy']) ?? null,
   });
 }
 
@@ -246,5 +282,6 @@ export function settlementFromEvent(raw: unknown, at: string): Settlement {
     ...(how['by'] ? { by: how['by'] as Actor } : {}),
     ...(how['answer'] === undefined ? {} : { answer: how['answer'] as Json }),
     ...(typeof how['reason'] === 'string' ? { reason: how['reason'] } : {}),
+    ...(typeof how['waitedS'] === 'number' ? { waitedS: how['waitedS'] } : {}),
   };
 }

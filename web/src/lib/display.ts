@@ -55,20 +55,50 @@ function nameOf(c: number, kind: string): string {
   return name ? `${name} (${code}, ${kind})` : `${code}, ${kind}`;
 }
 
+/** The longest run of one kind of blank that is shown as it is: deeper than any code is indented. */
+const MAX_BLANKS = 64;
+/** The most empty lines in a row that are shown. */
+const MAX_EMPTY_LINES = 4;
+/** The most times that the same escape is repeated. */
+const MAX_REPEATS = 3;
+
+/** Blanks that push what follows out of sight: how many are shown, what stands for more, and what they are. */
+const PADDING: Record<string, [most: number, mark: string, name: string]> = {
+  ' ': [MAX_BLANKS, '␠', 'spaces'], '\t': [MAX_BLANKS / 8, '␉', 'tabs'], '\n': [MAX_EMPTY_LINES + 1, '␊', 'line feeds'],
+};
+
 /** Splits text into plain runs and visible escapes. `prose` lets through what ordinary writing needs. */
 export function segments(text: string, prose = false): Segment[] {
   const out: Segment[] = [];
   let plain = '';
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0;
-    const kind = trouble(code);
-    if (!kind || (prose && ordinaryInProse(code))) {
-      plain += char;
-      continue;
-    }
+  const hide = (shown: string, hidden: string) => {
     if (plain) out.push({ text: plain });
     plain = '';
-    out.push({ text: escapeOf(code), hidden: nameOf(code, kind) });
+    out.push({ text: shown, hidden });
+  };
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at) ?? 0;
+    const char = String.fromCodePoint(code);
+    const kind = trouble(code);
+    let end = at + char.length;
+    if (!kind && !PADDING[char]) {
+      plain += char;
+      at = end;
+      continue;
+    }
+    let n = 1;
+    for (; text.startsWith(char, end); n += 1) end += char.length;
+    at = end;
+    const padding = PADDING[char];
+    if (padding) {
+      const [most, mark, name] = padding;
+      if (n <= most) plain += char.repeat(n);
+      else hide(`${mark}×${n}`, `${n} ${name} in a row, padding`);
+      // What follows is still on another line.
+      if (n > most && char === '\n') plain += char;
+    } else if (kind && prose && ordinaryInProse(code) && n <= MAX_BLANKS) plain += char.repeat(n);
+    else if (kind && n > MAX_REPEATS) hide(`${escapeOf(code)}×${n}`, nameOf(code, kind));
+    else if (kind) for (let i = 0; i < n; i += 1) hide(escapeOf(code), nameOf(code, kind));
   }
   if (plain) out.push({ text: plain });
   return out;

@@ -26,7 +26,8 @@ export function askKeys(event: KeyboardEvent): void {
       if (!card) return focus(cards.find((it) => it.dataset['state'] === 'pending'));
       event.preventDefault();
       const button = card.querySelector<HTMLButtonElement>(`[data-decide="${event.key === 'a' ? 'accept' : 'decline'}"]`);
-      if (button) button.click();
+      // What is hidden, as while a reason is written, is not meant.
+      if (button) { if (button.checkVisibility()) button.click(); }
       else if (event.key === 'a') card.querySelector<HTMLElement>('form input, form select')?.focus();
       break;
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { content, initial, parseForm, problem, type Field } from './mcpForm';
+import { content, hint, initial, parseForm, problem, type Field } from './mcpForm';
 import type { JsonObject } from './types';
 
 const form = (properties: JsonObject, required: string[] = []) => parseForm({ type: 'object', properties, required });
@@ -67,10 +67,35 @@ describe('content', () => {
     name: { type: 'string' }, age: { type: 'integer' }, agree: { type: 'boolean' }, maybe: { type: 'boolean' }, pick: { type: 'string', enum: ['a'] }, many: { type: 'array', items: { enum: ['x', 'y'] } }, at: { type: 'string', format: 'date-time' },
   }, ['name', 'agree']);
   it('is typed, and leaves out what was left empty', () => {
-    expect(content(fields, { ...initial(fields), name: 'Ada', age: '36', many: ['x'], at: '2031-05-24T10:00:00Z' })).toEqual({ name: 'Ada', age: 36, agree: false, many: ['x'], at: '2031-05-24T10:00:00.000Z' });
+    expect(content(fields, { ...initial(fields), name: 'Ada', age: '36', many: ['x'], at: '2031-05-24T10:00:00Z' })).toEqual({ name: 'Ada', age: 36, many: ['x'], at: '2031-05-24T10:00:00.000Z' });
+  });
+  it('is a no only where somebody said no', () => {
+    const [, , agree, maybe] = fields;
+    expect(agree && problem(agree, undefined)).toBe('Choose yes or no.');
+    expect(agree && problem(agree, false)).toBeUndefined();
+    expect(maybe && problem(maybe, undefined)).toBeUndefined();
+    expect(content(fields, { ...initial(fields), agree: false })).toEqual({ agree: false });
+  });
+  it('a preset instant is shown where the clock of who looks has it, and sent as it was', () => {
+    const preset = form({ at: { type: 'string', format: 'date-time', default: '2031-05-24T10:00:00+02:00' } });
+    expect(initial(preset)['at']).toMatch(/^2031-05-2[34]T\d\d:\d\d:00$/);
+    expect(content(preset, initial(preset))).toEqual({ at: '2031-05-24T08:00:00.000Z' });
   });
   it('starts from the defaults', () => {
     const preset = form({ n: { type: 'number', default: 0 }, b: { type: 'boolean', default: true }, s: { type: 'string', enum: ['a', 'b'], default: 'b' }, m: { type: 'array', items: { enum: ['x'] }, default: ['x'] } });
     expect(content(preset, initial(preset))).toEqual({ n: 0, b: true, s: 'b', m: ['x'] });
   });
 });
+
+it.each([
+  [{ type: 'string', minLength: 5, maxLength: 80 }, '5 to 80 characters.'],
+  [{ type: 'string', maxLength: 1 }, 'At most 1 character.'],
+  [{ type: 'string', minLength: 0 }, undefined],
+  [{ type: 'string', minLength: 3, maxLength: 3, pattern: '^[A-Z]+$' }, 'Exactly 3 characters, matching ^[A-Z]+$.'],
+  [{ type: 'integer', minimum: 1, maximum: 5 }, 'A whole number, 1 to 5.'],
+  [{ type: 'number', minimum: 0.5 }, 'At least 0.5.'],
+  [{ type: 'number', minimum: 0 }, 'At least 0.'],
+  [{ type: 'number' }, undefined],
+  [{ type: 'array', items: { enum: ['a'] }, minItems: 1, maxItems: 2 }, 'Choose 1 to 2.'],
+  [{ type: 'string', enum: ['a'] }, undefined],
+] as [JsonObject, string | undefined][])('says what a field takes: %j', (property, expected) => expect(hint(one(property))).toBe(expected));

@@ -108,9 +108,50 @@ export function initial(fields: Field[]): Raw {
     if (field.kind === 'multi') res[field.name] = field.default ?? [];
     else if (field.kind === 'boolean') res[field.name] = field.default;
     else if (field.kind === 'number') res[field.name] = field.default === undefined ? '' : String(field.default);
+    else if (field.kind === 'string' && field.format === 'date-time') res[field.name] = local(field.default);
     else res[field.name] = field.default ?? '';
   }
   return res;
+}
+
+/** An instant as a browser's date-time input has it: in the time zone of who looks. */
+function local(text: string | undefined): string {
+  const date = new Date(text ?? '');
+  if (Number.isNaN(date.getTime())) return '';
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/** What a field takes, in words, where its kind alone doesn't say. */
+export function hint(field: Field): string | undefined {
+  switch (field.kind) {
+    case 'string': {
+      const length = range(field.minLength, field.maxLength, 'character');
+      const pattern = field.pattern === undefined ? undefined : `matching ${field.pattern}`;
+      return sentence([length, pattern]);
+    }
+    case 'number':
+      return sentence([field.integer ? 'a whole number' : undefined, range(field.minimum, field.maximum)]);
+    case 'multi': {
+      const n = range(field.minItems, field.maxItems);
+      return sentence([n && `choose ${n}`]);
+    }
+    case 'boolean':
+    case 'select':
+    case 'unknown':
+      return undefined;
+  }
+}
+
+function range(least: number | undefined, most: number | undefined, unit?: string): string | undefined {
+  const words = (text: string, n: number) => (unit ? `${text} ${unit}${n === 1 ? '' : 's'}` : text);
+  if (least !== undefined && most !== undefined) return words(least === most ? `exactly ${least}` : `${least} to ${most}`, most);
+  if (least !== undefined && least > 0) return words(`at least ${least}`, least);
+  return most === undefined ? (least === undefined || unit ? undefined : `at least ${least}`) : words(`at most ${most}`, most);
+}
+
+function sentence(parts: (string | undefined)[]): string | undefined {
+  const text = parts.filter(Boolean).join(', ');
+  return text === '' ? undefined : `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }
 
 /** What is wrong with a value, as a sentence for the person typing, or undefined. */
@@ -119,7 +160,7 @@ export function problem(field: Field, raw: Raw[string]): string | undefined {
     case 'unknown':
       return field.required ? 'This field is required but of a kind that can’t be filled in here.' : undefined;
     case 'boolean':
-      return undefined;
+      return raw === undefined && field.required ? 'Choose yes or no.' : undefined;
     case 'select': {
       const value = typeof raw === 'string' ? raw : '';
       if (value === '') return field.required ? 'Choose one.' : undefined;
@@ -188,8 +229,8 @@ export function content(fields: Field[], raw: Raw): JsonObject {
       case 'unknown':
         break;
       case 'boolean':
+        // What nobody chose is no no.
         if (typeof value === 'boolean') res[field.name] = value;
-        else if (field.required) res[field.name] = false;
         break;
       case 'multi':
         if (Array.isArray(value) && (value.length > 0 || field.required)) res[field.name] = value;

@@ -27,6 +27,7 @@ const outline = (state: State) => rows(state).map((it) => {
     case 'prompt': return `prompt ${it.how}: ${it.text}`;
     case 'item': return `${it.kind} ${it.item} ${it.state}${it.asks.length ? ` asks ${it.asks.join()}` : ''}`;
     case 'ask': return `ask ${it.requestId}`;
+    case 'run': return `run ${it.requestId} ${it.result?.end.type ?? 'runs'}`;
     case 'plan': return `plan ${it.steps.map((step) => step.status).join()}`;
     case 'notice': return `${it.tone}: ${it.text}`;
     case 'turnEnd': return `end ${it.turn} ${it.status}${it.error ? `: ${it.error}` : ''}`;
@@ -192,5 +193,42 @@ describe('prompts', () => {
   it('a steer is shown once, with the message that the agent repeats', () => {
     const state = after(prompt('x'), { type: 'steered', turn: 1, prompt: { text: 'also y' }, by: { type: 'human' } }, item('itemStarted', 'u1', 'userMessage', { content: [{ type: 'text', text: 'x' }] }), item('itemStarted', 'u2', 'userMessage', { content: [{ type: 'text', text: 'also y' }] }));
     expect(outline(state)).toEqual(['prompt start: x', 'prompt steer: also y']);
+  });
+});
+
+describe('what a program asks and runs itself', () => {
+  const by = { type: 'caller', id: 'workshop' };
+  const asked: LogEvent = { type: 'askRaised', ask: { id: 1, key: 'k', subject: { type: 'command', command: 'touch x', argv: ['touch', 'x'], cwd: '/w' }, offers: [], digest: 'd', params: null, askedBy: by, raisedAt: 't' } };
+  const began: LogEvent = { type: 'commandStarted', ask: 1, by };
+  const over = (end: Record<string, unknown>): LogEvent => ({ type: 'commandEnded', ask: 1, result: { end, stdout: 'a\n', stderr: '', truncated: false } });
+
+  it('reads as asked, allowed, run and ended, in one line', () => {
+    const state = after({ type: 'opened', spec: { agentless: true } }, asked, accepted(1), began, over({ type: 'exited', code: 0 }));
+    expect(outline(state)).toEqual(['ask req_1_1', 'run req_1_1 exited']);
+    expect(rows(state)[1]).toMatchObject({ by, at: 't4', endedAt: 't5', result: { end: { type: 'exited', code: 0 }, stdout: 'a\n', truncated: false } });
+    expect(state.sessions[S]).toMatchObject({ agentless: true, status: 'idle', pendingRequestCount: 0 });
+    expect(state.asks['req_1_1']?.askedBy).toEqual(by);
+  });
+
+  it('runs until it is over, and an end without a beginning is shown, too', () => {
+    expect(outline(after(asked, accepted(1), began))[1]).toBe('run req_1_1 runs');
+    expect(outline(after(over({ type: 'lost' })))).toEqual(['run req_1_1 lost']);
+  });
+
+  it('keeps both ends of what was too long for the log', () => {
+    const state = after(began, { type: 'commandEnded', ask: 1, result: { end: { type: 'exited', code: 0 }, stdout: { $blob: 'sha256:1', bytes: 100_000, head: 'first', tail: 'last' } } });
+    const [row] = rows(state);
+    expect(row?.type === 'run' && row.result).toMatchObject({ stdout: expect.stringMatching(/^first\n… 99,991 bytes are not shown here …\nlast$/) as string, truncated: true });
+  });
+
+  it('says who did not show a question, and which one is asked already', () => {
+    const state = after({ type: 'askNotShown', ask: 1, via: 'Some Client', why: 'it declined within a second' }, { type: 'askEchoed', key: 'g1:2', ask: 'req_2_7' }, { type: 'adopted', caller: 'other', by: { type: 'human', via: 'console', verified: true } });
+    expect(outline(state)).toEqual([
+      'info: Not shown by Some Client: it declined within a second',
+      'info: The agent passed on a question that is asked already by another session.',
+      'info: Given to the calling program other by a person in the console.',
+    ]);
+    expect(rows(state)[1]).toMatchObject({ sessionId: 'sess_2' });
+    expect(state.sessions[S]?.openedBy).toEqual({ type: 'caller', id: 'other' });
   });
 });

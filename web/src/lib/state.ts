@@ -1,6 +1,6 @@
 /** Folds events into what the console shows; changes the given state and does nothing else. */
 
-import { askFromEvent, requestIdOf, settlementFromEvent } from './asks';
+import { actorWords, askFromEvent, requestIdOf, sessionIdOf, settlementFromEvent } from './asks';
 import { blobOf, textOf, type Blob } from './blob';
 import type { Actor, AskView, Delta, DeltaKind, Envelope, LogEvent, SessionStatus, SessionView, TurnStatus } from './types';
 
@@ -41,7 +41,7 @@ export interface Usage {
   window?: number;
 }
 
-export type Row = PromptRow | ItemRow | AskRow | PlanRow | NoticeRow | TurnEndRow;
+export type Row = PromptRow | ItemRow | AskRow | RunRow | PlanRow | NoticeRow | TurnEndRow;
 
 export interface PromptRow {
   key: string;
@@ -81,6 +81,25 @@ export interface AskRow {
   requestId: string;
 }
 
+/** A command that a caller was allowed to run, and runs itself. */
+export interface RunRow {
+  key: string;
+  type: 'run';
+  /** The ask that allowed it, and says what it is. */
+  requestId: string;
+  at: string;
+  by?: Actor;
+  endedAt?: string;
+  result?: RunResult;
+}
+
+export interface RunResult {
+  end: { type: string; code?: number; signal?: number; afterMs?: number; problem?: string };
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+}
+
 export interface PlanRow {
   key: string;
   type: 'plan';
@@ -95,6 +114,8 @@ export interface NoticeRow {
   tone: 'info' | 'warn' | 'bad';
   text: string;
   detail?: string;
+  /** Another session that it is about. */
+  sessionId?: string;
 }
 
 export interface TurnEndRow {
@@ -181,9 +202,17 @@ function applyToHead(session: SessionView, { seq, at, event }: Envelope): void {
       session.pendingRequestCount += 1;
       session.status = 'waiting_approval';
       break;
-    case 'askSettled':
+    case 'askSettled': {
       session.pendingRequestCount = Math.max(0, session.pendingRequestCount - 1);
-      if (session.pendingRequestCount === 0 && session.status === 'waiting_approval') session.status = 'running';
+      const turn = session.lastTurn?.status;
+      if (session.pendingRequestCount === 0 && session.status === 'waiting_approval') session.status = turn === 'requested' || turn === 'started' ? 'running' : 'idle';
+      break;
+    }
+    case 'opened':
+      session.agentless = obj(event['spec'])['agentless'] === true;
+      break;
+    case 'adopted':
+      session.openedBy = { type: 'caller', id: text(event['caller']) ?? '' };
       break;
     case 'attached': {
       const facts = obj(event['facts']);
@@ -262,8 +291,12 @@ function applyToLog(log: SessionLog, sessionId: string, envelope: Envelope): voi
     case 'noted':
       applyNote(log, envelope);
       break;
+    case 'commandStarted':
+    case 'commandEnded':
+      applyRun(log, sessionId, envelope);
+      break;
     default:
-      applyNotice(log, envelope);
+      applyNotice(log, sessionId, envelope);
   }
 }
 
@@ -272,7 +305,7 @@ function push(log: SessionLog, row: Row): void {
   log.rows.push(row);
 }
 
-function itemRow(log: SessionLog, item: string): ItemRow | undefined {
+export function itemRow(log: SessionLog, item: string): ItemRow | undefined {
   const at = log.index[`item:${item}`];
   const row = at === undefined ? undefined : log.rows[at];
   return row?.type === 'item' ? row : undefined;
@@ -367,6 +400,25 @@ function placeAsk(log: SessionLog, sessionId: string, event: LogEvent): void {
   else push(log, { key: `ask:${requestId}`, type: 'ask', requestId });
 }
 
+function applyRun(log: SessionLog, sessionId: string, { at, event }: Envelope): void {
+  const ask = number(event['ask']);
+  if (ask === undefined) return;
+  const requestId = requestIdOf(sessionId, ask);
+  const key = `run:${requestId}`;
+  const place = log.index[key];
+  const known = place === undefined ? undefined : log.rows[place];
+  const row: RunRow = known?.type === 'run' ? known : { key, type: 'run', requestId, at, ...(event['by'] ? { by: event['by'] as Actor } : {}) };
+  if (!known) push(log, row);
+  if (event.type !== 'commandEnded') return;
+  const result = obj(event['result']);
+  const end = obj(result['end']);
+  // The row in the log, not the one that was pushed: a store keeps its own.
+  Object.assign(log.rows[log.index[key] ?? 0] as RunRow, {
+    endedAt: at,
+    result: { end: { ...end, type: text(end['type']) ?? 'lost' }, stdout: textOf(result['stdout']), stderr: textOf(result['stderr']), truncated: result['truncated'] === true || blobOf(result['stdout']) !== undefined || blobOf(result['stderr']) !== undefined },
+  } satisfies Partial<RunRow>);
+}
+
 function outcomeOf(raw: unknown): { status: TurnStatus; error?: string } {
   const outcome = typeof raw === 'string' ? { type: raw } : obj(raw);
   const status = (text(outcome['type']) ?? 'completed') as TurnStatus;
@@ -457,10 +509,22 @@ function usageOf(usage: Loose): Usage | undefined {
 }
 
 /** Facts about the session itself that a person should see in its course. */
-function applyNotice(log: SessionLog, { seq, at, event }: Envelope): void {
-  const notice = (tone: NoticeRow['tone'], words: string, detail?: string) =>
-    push(log, { key: `note:${seq}`, type: 'notice', at, tone, text: words, ...(detail ? { detail } : {}) });
+function applyNotice(log: SessionLog, sessionId: string, { seq, at, event }: Envelope): void {
+  const notice = (tone: NoticeRow['tone'], words: string, detail?: string, about?: string) =>
+    push(log, { key: `note:${seq}`, type: 'notice', at, tone, text: words, ...(detail ? { detail } : {}), ...(about ? { sessionId: about } : {}) });
   switch (event.type) {
+    case 'askNotShown':
+      notice('info', `Not shown by ${text(event['via']) || 'the client'}: ${text(event['why']) ?? 'it did not say why'}`, 'The question waits here and in the inbox.');
+      break;
+    case 'askEchoed': {
+      const about = sessionIdOf(text(event['ask']) ?? '');
+      if (about === sessionId) notice('info', 'The agent passed on a question that this session asks already.');
+      else notice('info', 'The agent passed on a question that is asked already by another session.', undefined, about);
+      break;
+    }
+    case 'adopted':
+      notice('info', `Given to the calling program ${text(event['caller']) ?? ''} by ${actorWords(event['by'] as Actor | undefined)}.`);
+      break;
     case 'interruptRequested':
       notice('info', 'Someone asked the agent to stop.');
       break;

@@ -30,6 +30,8 @@ export interface SessionView {
   agentError?: AgentError | null;
   agentVersion?: string | null;
   cancelledReason?: string | null;
+  /** No agent works in it: a program asks people through it. */
+  agentless?: boolean;
   node?: string | null;
   dialect?: string | null;
   turns: number;
@@ -86,18 +88,41 @@ export interface Question {
   header?: string | null;
   question: string;
   isOther?: boolean;
+  /** What the free answer is called; nothing means "Other". */
+  otherLabel?: string | null;
+  multiple?: boolean;
+  /** The name of the option that is chosen before anyone chooses. */
+  default?: string | null;
   isSecret?: boolean;
-  options?: { label: string; description?: string | null }[] | null;
+  options?: QuestionOption[] | null;
+}
+
+export interface QuestionOption {
+  /** Its name in the answer; nothing means that the label is. */
+  id?: string | null;
+  label: string;
+  description?: string | null;
+}
+
+/** One simple command of a line, as Pilothouse reads it. */
+export interface Segment {
+  /** Its words; none where the line was not understood. */
+  argv: string[];
+  text: string;
+  verdict: 'safe' | 'ask';
+  class: string;
+  reason: string;
 }
 
 export type Subject =
-  | { type: 'command'; command: string; cwd?: string | null; writeStdin?: boolean | null; host?: string | null }
+  | { type: 'command'; command: string; argv?: string[] | null; cwd?: string | null; writeStdin?: boolean | null; host?: string | null }
   | { type: 'fileChange'; changes: FileChange[]; grantRoot?: string | null }
   | { type: 'permissions'; permissions: Json; cwd?: string | null }
   | { type: 'question'; questions: Question[] }
   | { type: 'form'; server: string; message: string; schema: JsonObject }
   | { type: 'url'; server: string; message: string; url: string }
-  | { type: 'tool'; server: string; message: string; tool: string; params: Json };
+  | { type: 'tool'; server: string; message: string; tool: string; params: Json }
+  | { type: 'adoption'; caller: string; client?: string | null };
 
 export type Actor =
   | { type: 'human'; via?: string; verified?: boolean }
@@ -111,8 +136,10 @@ export interface Settlement {
   how: 'answered' | 'expired' | 'withdrawn' | 'lost' | (string & {});
   at?: string;
   by?: Actor | null;
+  /** What was said, or what a rule said when nobody did. */
   answer?: Json;
   reason?: string | null;
+  waitedS?: number;
 }
 
 export interface AskView {
@@ -131,6 +158,12 @@ export interface AskView {
   offers: Offer[];
   params?: Json;
   agent?: { threadId: string; path?: string | null } | null;
+  /** Who asks, if it is not the agent. */
+  askedBy?: Actor | null;
+  /** Whether its command only reads. */
+  verdict?: 'safe' | 'ask' | null;
+  /** The simple commands of its line. */
+  segments?: Segment[] | null;
   settlement?: Settlement | null;
 }
 
@@ -171,6 +204,8 @@ export interface Answer {
   digest: string;
   decision?: Decision;
   answers?: Record<string, { answers: string[] }>;
+  /** By question: what was written instead of an option that has a name. */
+  other?: Record<string, string>;
   content?: JsonObject;
   execpolicy_amendment?: string[];
   network_policy_amendment?: { action: string; host: string };

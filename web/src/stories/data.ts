@@ -1,7 +1,7 @@
 /** Sample data in the shapes that Codex and Pilothouse really send, shared by all stories. */
 
-import { emptyLog, type ItemRow, type Row, type SessionLog } from '../lib/state';
-import type { Actor, AskKind, AskView, Json, Offer, Question, SessionView, Settlement, Subject } from '../lib/types';
+import { emptyLog, type ItemRow, type Row, type RunRow, type SessionLog } from '../lib/state';
+import type { Actor, AskKind, AskView, Json, Offer, Question, Segment, SessionView, Settlement, Subject } from '../lib/types';
 import { ALL, BIDI, INVISIBLE, SCRIPT } from './hostile';
 
 const LOADED = Date.now();
@@ -63,21 +63,45 @@ export const QUESTIONS: Question[] = [
   { id: 'token', header: 'Token', question: 'A token that may read the registry', isSecret: true },
 ];
 
+/** What `request_choice` asks: options with names, one of them recommended. */
+export const CHOICES: Question[] = [
+  { id: 'store', header: 'Storage', question: 'Where should sessions be kept?', isOther: true, default: 'sqlite', options: [{ id: 'sqlite', label: 'SQLite', description: 'One file, nothing to run.' }, { id: 'redis', label: 'Redis', description: 'For more than one machine.' }, { id: 'memory', label: 'In memory', description: 'Gone with the process.' }] },
+  { id: 'checks', header: 'Checks', question: 'Which checks should run before each commit?', multiple: true, isOther: true, otherLabel: 'Another one', options: [{ id: 'fmt', label: 'Formatting' }, { id: 'lint', label: 'Lints' }, { id: 'test', label: 'Fast tests', description: 'About 20 s.' }] },
+];
+
+export const PROGRAM: Actor = { type: 'caller', id: 'release-notes' };
+export const ASKED_BY_PROGRAM: Partial<AskView> = { askedBy: PROGRAM, turn: null, offers: [{ decision: 'accept', reach: 'once' }, { decision: 'decline', reach: 'once' }, { decision: 'cancel', reach: 'once' }] };
+
+export const SEGMENTS: Segment[] = [
+  { argv: ['git', 'status', '--short'], text: 'git status --short', verdict: 'safe', class: 'reads only', reason: '' },
+  { argv: ['rm', '-r', 'target dir'], text: "rm -r 'target dir'", verdict: 'ask', class: 'writes', reason: 'rm removes files' },
+  { argv: ['curl', '-fsS', 'https://uploads.example/ping'], text: 'curl -fsS https://uploads.example/ping', verdict: 'ask', class: 'network', reason: 'curl talks to other machines' },
+  { argv: ['xargs', 'sh', '-c', ''], text: "xargs sh -c ''", verdict: 'ask', class: 'runs a program it names', reason: 'xargs runs sh' },
+];
+export const LINE = "git status --short && rm -r 'target dir' && curl -fsS https://uploads.example/ping | xargs sh -c ''";
+export const OPAQUE: Segment[] = [{ argv: [], text: 'eval "$(cat setup.sh)"', verdict: 'ask', class: 'not understood', reason: 'the line was not understood: eval runs what it is given' }];
+
 export const SUBJECTS = {
   command: { type: 'command', command: "/bin/bash -lc 'cargo test -p uploader -- --nocapture'", cwd: '/home/dev/project' },
   network: { type: 'command', command: "/bin/bash -lc 'cargo fetch'", cwd: '/home/dev/project', host: 'index.crates.example' },
+  line: { type: 'command', command: `/bin/bash -lc "${LINE}"`, cwd: '/home/dev/project' },
+  argv: { type: 'command', command: "touch 'release notes.md' ''", argv: ['touch', 'release notes.md', ''], cwd: '/home/dev/project' },
   stdin: { type: 'command', command: 'yes\n', cwd: '/home/dev/project', writeStdin: true },
   fileChange: { type: 'fileChange', changes: [{ path: 'src/upload.rs', kind: 'update', diff: DIFF }, { path: 'src/retry.rs', kind: 'add', diff: 'pub const MAX_ATTEMPTS: u32 = 4;\n' }] },
   grant: { type: 'fileChange', changes: [], grantRoot: '/home/dev/shared' },
   permissions: { type: 'permissions', permissions: { network: { enabled: true }, fileSystem: { read: ['/etc/ssl/certs'], write: ['/home/dev/shared'] } }, cwd: '/home/dev/project' },
   question: { type: 'question', questions: QUESTIONS },
+  choice: { type: 'question', questions: CHOICES },
   form: { type: 'form', server: 'issues', message: 'How should the issue be filed?', schema: SCHEMA },
   emptyForm: { type: 'form', server: 'issues', message: 'Publish the draft now?', schema: { type: 'object', properties: {} } },
   url: { type: 'url', server: 'issues', message: 'Allow Pilothouse to read your issues.', url: 'https://issues.example/oauth/authorize?client=pilothouse' },
   tool: { type: 'tool', server: 'issues', message: 'Allow this call?', tool: 'create_issue', params: { title: 'Uploads time out', labels: ['bug', 'network'], body: 'Seen on slow links.\nHappens after 30 s.' } },
+  adoption: { type: 'adoption', caller: 'caller_5b1f', client: 'Some Editor' },
 } satisfies Record<string, Subject>;
 
 export const HOSTILE: Record<string, Subject> = {
+  padded: { type: 'command', command: `/bin/bash -lc 'ls${' '.repeat(4_000)}; \u001b[8mrm -rf ~\u001b[0m\u200b # \u202edliub\u202c'`, cwd: '/home/dev/project' },
+  argv: { type: 'command', command: 'x', argv: [`ls${' '.repeat(4_000)}`, SCRIPT, BIDI, INVISIBLE, ''], cwd: '/home/dev' },
   command: { type: 'command', command: `/bin/bash -lc '${BIDI}'`, cwd: `/home/dev/${INVISIBLE}` },
   fileChange: { type: 'fileChange', changes: [{ path: `src/${BIDI}.rs`, kind: 'update', diff: `@@ -1 +1 @@\n-${SCRIPT}\n+${ALL.replaceAll('\n', ' ')}\n` }] },
   url: { type: 'url', server: SCRIPT, message: ALL, url: 'javascript:globalThis.pwned=1' },
@@ -111,6 +135,12 @@ export const command = (body: Record<string, unknown> = {}, over: Partial<ItemRo
 
 export function log(rows: Row[], over: Partial<SessionLog> = {}): SessionLog {
   return { ...emptyLog(), rows, index: Object.fromEntries(rows.map((it, i) => [it.key, i])), lastSeq: rows.length, ...over };
+}
+
+/** A command that a program was allowed to run. */
+export function run(over: Partial<RunRow> = {}): RunRow {
+  const requestId = 'req_01a22d0e96894437aa7ddef1b71a3f5c_1';
+  return { key: `run:${requestId}`, type: 'run', requestId, at: ago(60), by: PROGRAM, endedAt: ago(56), result: { end: { type: 'exited', code: 0 }, stdout: OUTPUT, stderr: '', truncated: false }, ...over };
 }
 
 /** A turn from prompt to end, with a bit of everything. */

@@ -1,8 +1,16 @@
 /** What the docs say of each component's properties. A type that changes, or docs that tell another, fails the stories' tests until it is recorded here. */
 
 export const PROPS: Record<string, Record<string, string>> = {
+  AnswerView: {
+    subject: 'Subject',
+    answer: 'Json',
+  },
   AskBody: {
     subject: 'Subject',
+    'verdict?': '"ask" | "safe"',
+    'segments?': 'Segment[]',
+    'ofProgram?': 'boolean',
+    'past?': 'boolean',
   },
   AskCard: {
     ask: 'AskView',
@@ -16,6 +24,14 @@ export const PROPS: Record<string, Record<string, string>> = {
     changes: 'FileChange[]',
     'closed?': 'boolean',
   },
+  CommandReading: {
+    verdict: '"ask" | "safe"',
+    segments: 'Segment[]',
+  },
+  CommandRun: {
+    row: 'RunRow',
+    'ask?': 'AskView',
+  },
   CommandText: {
     command: 'string',
   },
@@ -25,6 +41,9 @@ export const PROPS: Record<string, Record<string, string>> = {
     onSend: '(prompt: string, images: string[], whenBusy?: "queue" | "steer" | undefined) => Promise<void>',
     onInterrupt: '() => Promise<void>',
   },
+  End: {
+    'missing?': 'boolean',
+  },
   FileDiff: {
     change: 'FileChange',
     'closed?': 'boolean',
@@ -33,7 +52,7 @@ export const PROPS: Record<string, Record<string, string>> = {
     texts: '(null | string | undefined)[]',
   },
   Icon: {
-    name: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "terminal" | "tool" | "warn"',
+    name: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "swap" | "terminal" | "tool" | "warn"',
     'class?': 'string',
   },
   InboxView: {
@@ -54,12 +73,13 @@ export const PROPS: Record<string, Record<string, string>> = {
     label: 'string',
   },
   Line: {
-    icon: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "terminal" | "tool" | "warn"',
+    icon: '"agent" | "check" | "chevron" | "clock" | "close" | "dot" | "file" | "form" | "globe" | "image" | "inbox" | "key" | "list" | "menu" | "plus" | "question" | "send" | "spark" | "stop" | "swap" | "terminal" | "tool" | "warn"',
     'row?': 'ItemRow',
     title: 'Element',
     'status?': 'Element',
     'tone?': '"bad" | "warn"',
     'waiting?': 'boolean',
+    'running?': 'boolean',
     'children?': 'Element',
   },
   LoggedOut: {
@@ -86,6 +106,10 @@ export const PROPS: Record<string, Record<string, string>> = {
     'trouble?': 'string',
     onRetry: '() => void',
   },
+  OpenPage: {
+    url: 'string',
+    'past?': 'boolean',
+  },
   Output: {
     text: 'string',
     'label?': 'string',
@@ -97,7 +121,7 @@ export const PROPS: Record<string, Record<string, string>> = {
   QuestionForm: {
     questions: 'Question[]',
     'disabled?': 'boolean',
-    onSubmit: '(answers: Record<string, { answers: string[]; }>) => void',
+    onSubmit: '(choices: Choices) => void',
     children: 'Element',
   },
   SessionPage: {
@@ -141,5 +165,8 @@ export const PROPS: Record<string, Record<string, string>> = {
     text: 'string',
     'prose?': 'boolean',
     'class?': 'string',
+  },
+  Words: {
+    words: 'string[]',
   },
 };

@@ -2,7 +2,7 @@ import { onCleanup, onMount } from 'solid-js';
 import { expect, fn, userEvent, waitFor, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
 import { askKeys } from '../lib/keys';
-import { ago, ask, HOSTILE, session, SESSION, settledAsk, SUBJECTS } from '../stories/data';
+import { ago, ask, ASKED_BY_PROGRAM, HOSTILE, SEGMENTS, session, SESSION, settledAsk, SUBJECTS } from '../stories/data';
 import { ALL, ran } from '../stories/hostile';
 import { calledOnce } from '../stories/play';
 import { InboxView, type InboxViewProps } from './InboxView';
@@ -28,6 +28,18 @@ export const Waiting: Story = {
     await expect(within(canvasElement).getByRole('status')).toHaveTextContent('3 wait for you');
     await expect(within(canvasElement).getAllByRole('article')[0]).toHaveAccessibleName('Change these files?');
   },
+};
+
+/** Each kind once: a command that was read, a choice, a form, a page, and a client that wants the session. */
+export const EachKind: Story = {
+  args: {
+    asks: [
+      ask(SUBJECTS.line, { requestId: 'req_1', raisedAt: ago(12), verdict: 'ask', segments: SEGMENTS, reason: 'The old build is in the way.' }),
+      ask(SUBJECTS.choice, { ...ASKED_BY_PROGRAM, requestId: 'req_2', raisedAt: ago(60), sessionId: 'sess_2', sessionTitle: 'Some Editor', offers: ASKED_BY_PROGRAM.offers?.slice(1) ?? [] }),
+      ask(SUBJECTS.form, { requestId: 'req_3', raisedAt: ago(70) }), ask(SUBJECTS.url, { requestId: 'req_4', raisedAt: ago(80) }), ask(SUBJECTS.adoption, { requestId: 'req_5', raisedAt: ago(90), turn: null }),
+    ],
+  },
+  play: async ({ canvasElement }) => { await expect(within(canvasElement).getByRole('status')).toHaveTextContent('5 wait for you'); },
 };
 
 function WithKeys(props: InboxViewProps) {

@@ -1,6 +1,6 @@
 import { expect, fn, userEvent, within } from 'storybook/test';
 import type { Meta, StoryObj } from 'storybook-solidjs-vite';
-import { ask, command, item, log, OUTPUT, session, SUBJECTS, TURN } from '../stories/data';
+import { ask, ASKED_BY_PROGRAM, command, item, log, OUTPUT, run, session, settledAsk, SUBJECTS, TURN } from '../stories/data';
 import { ALL, ran } from '../stories/hostile';
 import { calledOnce } from '../stories/play';
 import { SessionPage } from './SessionPage';
@@ -39,6 +39,22 @@ export const AgentFailed: Story = { args: { session: session({ status: 'error', 
 export const Closed: Story = {
   args: { session: session({ status: 'cancelled' }) },
   play: async ({ canvasElement }) => { await expect(within(canvasElement).queryByRole('textbox', { name: 'Message to the agent' })).toBeNull(); },
+};
+const allowed = settledAsk({ how: 'answered', by: { type: 'human', via: 'console', verified: true }, answer: { decision: 'accept' } }, { ...ASKED_BY_PROGRAM, subject: SUBJECTS.argv });
+const choice = ask(SUBJECTS.choice, { ...ASKED_BY_PROGRAM, requestId: 'req_2', offers: ASKED_BY_PROGRAM.offers?.slice(1) ?? [] });
+/** A program asks people through it, and no agent works here: there is nobody to write to. */
+export const WithoutAgent: Story = {
+  args: {
+    session: session({ title: 'Some Editor', status: 'waiting_approval', agentless: true, turns: 0, model: null, effort: null, threadId: null, sandbox: null, approvalPolicy: null, pendingRequestCount: 1 }), asks: { [allowed.requestId]: allowed, req_2: choice },
+    log: log([{ key: 'ask:1', type: 'ask', requestId: allowed.requestId }, run(), { key: 'note:3', type: 'notice', at: '2031-01-01T00:00:00Z', tone: 'info', text: 'Not shown by Some Editor: it declined within a second', detail: 'The question waits here and in the inbox.' }, { key: 'ask:2', type: 'ask', requestId: 'req_2' }]),
+  },
+  play: async ({ canvasElement }) => {
+    const canvas = within(canvasElement);
+    await expect(canvas.queryByRole('textbox', { name: 'Message to the agent' })).toBeNull();
+    await expect(canvas.getByTestId('agentless')).toHaveTextContent('No agent works here');
+    await userEvent.click(canvas.getByText('Details'));
+    await expect(canvas.queryByRole('button', { name: 'Fork' })).toBeNull();
+  },
 };
 export const WithoutSandbox: Story = { args: { session: session({ status: 'idle', sandbox: 'danger-full-access', approvalPolicy: 'never' }) } };
 export const NotFromTheBeginning: Story = {

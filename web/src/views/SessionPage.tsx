@@ -67,7 +67,9 @@ export function SessionPage(props: SessionPageProps) {
       <div class="relative border-t border-line bg-bg px-3 py-2 sm:px-5">
         <Show when={!atEnd()}><button type="button" class="btn btn-small absolute -top-9 left-1/2 -translate-x-1/2 shadow-md" onClick={() => { setAtEnd(true); toEnd(); }}>To the latest</button></Show>
         <div class="mx-auto w-full max-w-4xl">
-          <Composer busy={busy()} closed={props.session?.status === 'cancelled' ? 'This session is closed. Fork it to go on from here.' : undefined} onSend={props.onSend} onInterrupt={props.onInterrupt} />
+          <Show when={!props.session?.agentless} fallback={<p class="flex gap-2 rounded-lg border border-line bg-sunken px-3 py-2 text-muted" data-testid="agentless"><Icon name="question" class="mt-0.5" />{props.session?.status === 'cancelled' ? 'This session is closed.' : 'No agent works here: a program asks people through this session. What it asks can be answered above and in the inbox.'}</p>}>
+            <Composer busy={busy()} closed={props.session?.status === 'cancelled' ? 'This session is closed. Fork it to go on from here.' : undefined} onSend={props.onSend} onInterrupt={props.onInterrupt} />
+          </Show>
         </div>
       </div>
     </div>
@@ -99,7 +101,7 @@ function Header(props: SessionPageProps) {
               <Show when={props.session}>{(it) => (<><dt class="text-muted">Session</dt><dd class="code break-all leading-5">{it().sessionId}</dd></>)}</Show>
             </dl>
             <div class="mt-3 flex gap-2 border-t border-line pt-3">
-              <button type="button" class="btn btn-small" onClick={() => void props.onFork()}>Fork</button>
+              <Show when={!props.session?.agentless}><button type="button" class="btn btn-small" onClick={() => void props.onFork()}>Fork</button></Show>
               <Show when={props.session?.status !== 'cancelled'}><button type="button" class="btn btn-small btn-no" onClick={() => void props.onCancel()}>Close session</button></Show>
             </div>
           </div>
