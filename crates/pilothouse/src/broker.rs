@@ -29,6 +29,7 @@ use crate::{
         pool::Pool,
         tree::{self, Ladder, Marker},
     },
+    command::Commands,
     driver,
     feed::Feed,
     live::{Live, LiveItem},
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) policy: PolicySource,
     pub(crate) live: Live,
+    pub(crate) commands: Commands,
     pub(crate) idle_session: Duration,
     pub(crate) owned: Owned,
     pub(crate) tasks: TaskTracker,
@@ -94,7 +96,7 @@ pub struct Start {
 /// A broker: what every surface talks to. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Broker {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Broker {
@@ -104,6 +106,7 @@ impl Broker {
         let node = store.node().0.clone();
         let idle_session = agent.idle_session;
         let shared = Arc::new(Shared {
+            commands: Commands::new(agent.guard.clone(), store_name.clone(), node.clone()),
             pool: Pool::new(agent, store_name.clone(), node),
             policy,
             live: Live::default(),
@@ -359,7 +362,8 @@ impl Broker {
             }
         });
         // Whoever does not end in time is lost, and the log says so.
-        drop(tokio::time::timeout(WIND_DOWN, futures_util::future::join_all(winding)).await);
+        let winding = tokio::time::timeout(WIND_DOWN, futures_util::future::join_all(winding));
+        let (_, ()) = tokio::join!(winding, self.shared.commands.stop());
         self.shared.leaving.cancel();
         self.shared.pool.stop(Ladder::BRIEF).await;
         for orders in drivers {

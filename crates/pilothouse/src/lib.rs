@@ -9,6 +9,7 @@ pub mod agent;
 mod broker;
 mod caller;
 mod clock;
+mod command;
 mod config;
 mod driver;
 mod error;
@@ -26,6 +27,9 @@ pub use pilothouse_store as store;
 
 pub use crate::{
     broker::{Broker, Said, Start},
+    command::{
+        COMMAND_TIMEOUT, CommandSpec, LineShell, MAX_COMMAND_OUTPUT, MAX_COMMAND_TIMEOUT,
+    },
     config::{AgentConfig, Config},
     error::Error,
     feed::{Feed, FeedItem},

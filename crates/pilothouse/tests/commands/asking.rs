@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use pilothouse::{
     Broker, Config,
-    core::{Actor, AskId, AskState, Decision, Policy, Rule, RuleOutcome, Settled, Settlement},
+    core::{
+        Actor, Ask, AskId, AskState, Decision, Part, Policy, Rule, RuleOutcome, Settled,
+        Settlement, Subject,
+    },
     store::{Memory, MemoryWorld, NodeId},
 };
 
@@ -64,3 +67,32 @@ async fn whoever_waits_for_an_ask_hears_of_its_end_on_whichever_node_it_comes() 
 }
 
 static WHO: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(caller);
+
+#[tokio::test]
+async fn a_rule_of_the_program_says_yes_unless_one_of_the_settings_wants_a_person() {
+    let store = Memory::open(&MemoryWorld::new(), NodeId("a".to_owned()));
+    let mut config = Config::new(store, "commands", "test");
+    let about_date = |ask: &Ask, _: &Part| matches!(&ask.subject, Subject::Command { command, .. } if command == "date");
+    let rule = Rule::new("look-at-dates", RuleOutcome::Ask, about_date);
+    config.policy = Policy::of(vec![rule]).into();
+    let broker = Broker::open(config).await.unwrap();
+    let desk = desk(&broker).await;
+    for (line, expected) in [("ls", AskState::Settled), ("date", AskState::Pending)] {
+        let ask = broker.raise(desk, request(line, command(line)), &WHO).await.unwrap();
+        let view = broker.allow_command(ask, "reads-only").await.unwrap();
+        assert_eq!(view.state, expected, "{line}");
+        if let Some(Settlement { how, .. }) = view.settlement {
+            assert!(
+                matches!(&how, Settled::Answered { by, .. }
+                    if *by == Actor::Policy { rule: "reads-only".to_owned() }),
+                "{how:?}"
+            );
+        }
+    }
+    // What a person said already is not said again.
+    let ask = broker.raise(desk, request("b", command("ls")), &WHO).await.unwrap();
+    decide(&broker, ask, Decision::Decline).await;
+    let view = broker.allow_command(ask, "reads-only").await.unwrap();
+    assert!(format!("{:?}", view.settlement).contains("Decline"), "{view:?}");
+    broker.stop().await;
+}

@@ -3,3 +3,6 @@
 
 mod asking;
 mod desk;
+mod dying;
+mod once;
+mod running;

@@ -137,7 +137,18 @@ pub(crate) struct Started {
     pub(crate) agent_pid: u32,
 }
 
+/// Start it; what its stdin is written is for it to read.
 pub(crate) async fn start(spawn: &Spawn) -> io::Result<Started> {
+    start_reading(spawn, Stdio::piped()).await
+}
+
+/// Start it with nothing to read: stdin is `/dev/null`, as programs that look at it expect of one
+/// that is not a pipe.
+pub(crate) async fn start_without_input(spawn: &Spawn) -> io::Result<Started> {
+    start_reading(spawn, Stdio::null()).await
+}
+
+async fn start_reading(spawn: &Spawn, stdin: Stdio) -> io::Result<Started> {
     let mut std_command = match &spawn.guard {
         None => StdCommand::new(&spawn.program),
         Some(guard) => {
@@ -165,7 +176,7 @@ pub(crate) async fn start(spawn: &Spawn) -> io::Result<Started> {
     if let Some(cwd) = &spawn.cwd {
         std_command.current_dir(cwd);
     }
-    std_command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    std_command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     in_own_session(&mut std_command, pair.as_ref().map(|(_, it)| it.as_raw_fd()));
 
     let mut command = Command::from(std_command);

@@ -14,7 +14,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal},
 };
 
-pub(crate) use super::leash::{Leash, Started, start};
+pub(crate) use super::leash::{Leash, Started, start, start_without_input};
 use super::{Hunt, MARKER_VARIABLE, Marker};
 
 mod proc_limits {

@@ -51,6 +51,10 @@ pub(crate) async fn start(_spawn: &Spawn) -> io::Result<Started> {
     Err(unsupported())
 }
 
+pub(crate) async fn start_without_input(_spawn: &Spawn) -> io::Result<Started> {
+    Err(unsupported())
+}
+
 pub(crate) fn terminate(_pid: u32) {}
 
 pub(crate) fn markers() -> io::Result<BTreeSet<Marker>> {
