@@ -47,6 +47,8 @@ pub struct Peer {
     pub(super) n_malformed: u64,
     /// What came before the handshake was over.
     pub(super) garble: Garble,
+    /// Why there is nobody to talk to.
+    pub(super) over: Option<AgentError>,
 }
 
 /// How far the conversation is.
@@ -80,6 +82,7 @@ impl Peer {
             warnings: vec![],
             n_malformed: 0,
             garble: Garble::default(),
+            over: None,
         }
     }
 
@@ -115,7 +118,11 @@ impl Peer {
         self.n_seats += 1;
         let seat = self.n_seats;
         match self.phase {
-            Phase::Over => outputs.push(not_ready(tag, "its process is gone")),
+            // It may have broken off before anybody came to it.
+            Phase::Over => outputs.push(match self.over.clone() {
+                Some(error) => Output::Said(tag, FromAgent::NotReady { error }),
+                None => not_ready(tag, "its process is gone"),
+            }),
             Phase::New => {
                 self.seats.insert(tag, Seat::new(seat, awaits, spec));
                 self.early.push((tag, seat, how.clone(), spec.clone()));
@@ -261,6 +268,7 @@ impl Peer {
     /// wait for their threads hear of it.
     pub(super) fn end(&mut self, error: &AgentError, tell_attaching: bool) -> Vec<Output> {
         self.phase = Phase::Over;
+        self.over.get_or_insert_with(|| error.clone());
         self.garble.clear();
         let mut outputs = Vec::new();
         for outgoing in self.requests.drain() {
