@@ -141,6 +141,24 @@ impl Dialect {
     pub fn can(self, version: Option<&str>) -> Capabilities {
         capabilities(self, version)
     }
+
+    /// The dialect for a version of Codex, unless one is wanted; see [`choose`].
+    pub fn of(version: Option<&str>, wanted: Option<Self>) -> Result<Self, Unspeakable> {
+        choose(version, wanted)
+    }
+
+    /// The approval policies that mean something in it, with a version of Codex.
+    pub fn policies(self, version: Option<&str>) -> Vec<&'static str> {
+        let had_on_failure = !parse(version).has(Feature::NoOnFailure);
+        match self {
+            Self::AppServer | Self::Proto => {
+                let all = ["untrusted", "on-failure", "on-request", "never"];
+                all.into_iter().filter(|it| *it != "on-failure" || had_on_failure).collect()
+            }
+            // Whatever it is told, it asks nobody.
+            Self::Exec => vec!["never"],
+        }
+    }
 }
 
 impl fmt::Display for Dialect {

@@ -341,6 +341,12 @@ fn a_program_that_goes_on_without_a_protocol_is_given_up() {
     let (n_lines, outputs) = told.unwrap();
     assert_eq!(n_lines, 63);
     assert!(unclear(&outputs), "{outputs:?}");
+    // Whoever comes only then hears the same.
+    let late = long.attach(NOW, B, &Attach::Start, &spec());
+    let [Output::Said(B, FromAgent::NotReady { error })] = late.as_slice() else {
+        panic!("{late:?}")
+    };
+    assert_eq!(error.detail["code"], "PROTOCOL_PARSE_ERROR");
     // Whoever speaks after its banner is heard, and its slips are only counted.
     let mut wrapped = begun();
     wrapped.receive(NOW, "Welcome!");

@@ -214,6 +214,8 @@ fn a_process_that_says_what_makes_no_sense_is_given_up_sooner() {
     let mut slow = begun();
     assert_eq!(slow.next_deadline(), Some(later(10)));
     assert_eq!(code(&said(slow.on_tick(later(10)))), "PROTOCOL_PARSE_ERROR");
+    let late = slow.attach(NOW, TAG, &Attach::Start, &spec());
+    assert_eq!(code(&said(late)), "PROTOCOL_PARSE_ERROR");
     let mut long = begun();
     let outputs = (0..100).map(|_| long.receive(NOW, "{}")).find(|it| !it.is_empty());
     assert_eq!(code(&said(outputs.unwrap())), "PROTOCOL_PARSE_ERROR");

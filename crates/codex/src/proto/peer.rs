@@ -43,6 +43,8 @@ pub struct Peer {
     n_malformed: u64,
     /// What came before Codex said that it is there.
     garble: Garble,
+    /// Why there is nobody to talk to.
+    over: Option<AgentError>,
 }
 
 /// How far the conversation is.
@@ -96,6 +98,7 @@ impl Peer {
             n_asks: 0,
             n_malformed: 0,
             garble: Garble::default(),
+            over: None,
         }
     }
 
@@ -122,6 +125,10 @@ impl Peer {
             },
         };
         if let Some(problem) = problem {
+            // It may have broken off before anybody came to it.
+            if let (Phase::Over, Some(error)) = (&self.phase, self.over.clone()) {
+                return vec![Output::Said(tag, FromAgent::NotReady { error })];
+            }
             return vec![not_ready(tag, problem)];
         }
         let facts = Facts {
@@ -288,6 +295,7 @@ impl Peer {
 
     fn break_off(&mut self, error: AgentError) -> Vec<Output> {
         let cause = error.message.clone();
+        self.over.get_or_insert_with(|| error.clone());
         self.garble.clear();
         self.phase = Phase::Over;
         let told = |it: Seat| Output::Said(it.tag, FromAgent::NotReady { error });

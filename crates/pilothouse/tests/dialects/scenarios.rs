@@ -228,6 +228,18 @@ impl Room {
             let is_done = turn.status == TurnStatus::Completed;
             ensure!(is_done || is_clear, "{} bytes: {:?}", text.len(), turn.status);
         }
+        // Pictures that are none, and that are not there, likewise.
+        let text = self.folder.path().join("text.png");
+        std::fs::write(&text, "no picture at all")?;
+        for image in [text, self.folder.path().join("missing.png")] {
+            let images = vec![image.display().to_string()];
+            let prompt = Prompt { images, ..Prompt::text("look at this") };
+            let id = self.start_with(self.spec(), Some(prompt)).await?;
+            let turn = self.rests(id).await?.last_turn.context("no turn")?;
+            let is_clear = turn.error.is_some_and(|it| !it.message.is_empty());
+            let is_done = turn.status == TurnStatus::Completed;
+            ensure!(is_done || is_clear, "{}: {:?}", image.display(), turn.status);
+        }
         Ok(Found::Works)
     }
 

@@ -154,9 +154,9 @@ impl From<Refusal> for Problem {
             Refusal::Idle | Refusal::Detached | Refusal::Agentless | Refusal::NotRunning => {
                 Self::new(Code::SessionNotRunning, message)
             }
-            Refusal::NotAccepted
-            | Refusal::StartedAlready
-            | Refusal::AcceptedTooLongAgo { .. } => Self::new(Code::AlreadySettled, message),
+            Refusal::NotAccepted | Refusal::StartedAlready | Refusal::AcceptedTooLongAgo { .. } => {
+                Self::new(Code::AlreadySettled, message)
+            }
             Refusal::NoSuchAsk => Self::new(Code::RequestNotFound, message),
             Refusal::AlreadySettled { settlement } => {
                 let how = settlement.map_or_else(|| "settled before".to_owned(), |it| told(&it));

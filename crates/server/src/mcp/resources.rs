@@ -1,7 +1,8 @@
 //! What a client can read about this server: facts as they are now, and short guides.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{env, fmt::Write as _, time::Duration};
 
+use pilothouse::{Dialect, agent::locate};
 use pilothouse_store::SessionFilter;
 use rmcp::{
     ErrorData,
@@ -22,6 +23,11 @@ const NAMES: [(&str, &str, &str); 6] = [
     ("quickstart", "text/markdown", "A session from start to result"),
     ("errors", "text/markdown", "Error codes and what to do"),
 ];
+
+/// Variables that say how Codex is spoken to.
+const MODES: [&str; 2] = ["PILOTHOUSE_MODE", "CODEX_MCP_MODE"];
+/// Variables that say what terminals on standard input and output mean.
+const STDIO_MODES: [&str; 2] = ["PILOTHOUSE_STDIO_MODE", "CODEX_MCP_STDIO_MODE"];
 
 /// Most sessions that are counted.
 const MAX_COUNTED: usize = 100;
@@ -60,7 +66,8 @@ impl Call<'_> {
     }
 
     async fn server_info(&self) -> Value {
-        let (codex, problem) = self.codex().await;
+        let codex = self.codex().await;
+        let version = codex.version.as_deref();
         let mut active = Value::Null;
         if let Some(broker) = self.server.broker.get() {
             let opened_by = Some(self.server.caller.clone());
@@ -72,13 +79,16 @@ impl Call<'_> {
         json!({
             "name": "pilothouse",
             "version": env!("CARGO_PKG_VERSION"),
-            "codexPath": codex,
-            "codexProblem": problem,
-            "clientMode": "app-server",
-            "platform": std::env::consts::OS,
-            "arch": std::env::consts::ARCH,
+            "codexPath": codex.path,
+            "codexVersion": codex.version,
+            "codexProblem": codex.problem,
+            "clientMode": codex.dialect.map(Dialect::name),
+            "dialect": codex.dialect.map(Dialect::name),
+            "stdioMode": variable(STDIO_MODES).unwrap_or_else(|| "auto".to_owned()),
+            "platform": env::consts::OS,
+            "arch": env::consts::ARCH,
             "activeSessions": active,
-            "approvalPolicies": ["untrusted", "on-failure", "on-request", "never"],
+            "approvalPolicies": codex.dialect.map(|it| it.policies(version)),
             "sandboxModes": ["read-only", "workspace-write", "danger-full-access"],
             "decisions": super::answers::DECISIONS.map(|(name, _)| name),
             "maxWaitMs": u64::try_from(self.max_wait().as_millis()).unwrap_or(u64::MAX),
@@ -86,38 +96,88 @@ impl Call<'_> {
     }
 
     async fn compat_report(&self) -> Value {
-        let (codex, problem) = self.codex().await;
-        let mismatches: Vec<_> = problem.into_iter().collect();
+        let codex = self.codex().await;
+        let version = codex.version.as_deref();
+        let can = codex.dialect.map(|it| it.can(version));
+        let asks = codex.dialect == Some(Dialect::AppServer);
+        let mut mismatches: Vec<_> = codex.problem.into_iter().collect();
+        if let (Some(dialect), Some(can)) = (codex.dialect, can) {
+            let name = version.map_or_else(|| "Codex".to_owned(), |it| format!("Codex {it}"));
+            if !can.approvals {
+                mismatches.push(format!("{name}, spoken to as {dialect}, asks for no approval"));
+            } else if !dialect.policies(version).contains(&"on-failure") {
+                mismatches.push(format!("{name} has no on-failure: it becomes on-request"));
+            }
+            for (has, what) in [
+                (can.fork, "copy a thread"),
+                (can.steer, "take a prompt into a turn that runs"),
+                (can.resume, "take up a thread whose process is gone"),
+            ] {
+                if !has {
+                    mismatches.push(format!("{name}, spoken to as {dialect}, cannot {what}"));
+                }
+            }
+        }
         json!({
             "features": {
-                "respondPermission": true,
-                "respondUserInput": true,
-                "respondElicitation": true,
+                "respondPermission": can.map(|it| it.approvals),
+                "respondUserInput": asks,
+                "respondElicitation": asks,
                 "interrupt": true,
-                "fork": true,
+                "fork": can.map(|it| it.fork),
+                "steer": can.map(|it| it.steer),
                 "responseModes": true,
                 "pollOptions": true,
                 "maxBytes": true,
                 "longPoll": true,
-                "diskResume": true,
+                "diskResume": can.map(|it| it.resume),
                 "dynamicTools": false,
             },
-            "codexPath": codex,
+            "codexPath": codex.path,
+            "codexVersion": codex.version,
             "detectedMismatches": mismatches,
         })
     }
 
-    /// Where Codex is, or why not. Looking for it opens nothing but the broker.
-    async fn codex(&self) -> (Option<String>, Option<String>) {
+    /// What Codex there is, or why none. Looking for it opens nothing but the broker.
+    async fn codex(&self) -> Codex {
+        let mut res = Codex::default();
         let broker = match self.broker().await {
             Ok(broker) => broker,
-            Err(problem) => return (None, Some(problem.message)),
+            Err(problem) => return Codex { problem: Some(problem.message), ..res },
         };
-        match broker.locate_agent().await {
-            Ok(located) => (Some(located.path.display().to_string()), None),
-            Err(error) => (None, Some(error.to_string())),
+        let located = match broker.locate_agent().await {
+            Ok(located) => located,
+            Err(error) => return Codex { problem: Some(error.to_string()), ..res },
+        };
+        res.path = Some(located.path.display().to_string());
+        match locate::version(&located).await {
+            Ok(version) => res.version = Some(version.to_string()),
+            Err(error) => res.problem = Some(format!("Pilothouse could not {error}")),
         }
+        let wanted = variable(MODES).and_then(|it| it.parse().ok());
+        match Dialect::of(res.version.as_deref(), wanted) {
+            Ok(dialect) => res.dialect = Some(dialect),
+            Err(error) => res.problem = Some(format!("Pilothouse could not {error}")),
+        }
+        res
     }
+}
+
+/// The Codex that sessions get.
+#[derive(Debug, Default)]
+struct Codex {
+    path: Option<String>,
+    version: Option<String>,
+    dialect: Option<Dialect>,
+    /// What is wrong with it.
+    problem: Option<String>,
+}
+
+/// The first of these variables that says something.
+fn variable(names: [&str; 2]) -> Option<String> {
+    let said = names.into_iter().filter_map(|it| env::var(it).ok());
+    said.map(|it| it.trim().to_lowercase()).find(|it| !it.is_empty())
 }
 
 fn config(effort: Option<&str>, max_wait: Duration) -> String {

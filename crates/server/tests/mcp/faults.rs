@@ -133,6 +133,36 @@ async fn what_cannot_be_added_to_a_turn_is_refused_by_the_name_of_what_takes_not
 }
 
 #[tokio::test]
+async fn resources_tell_of_the_codex_that_is_installed() {
+    for (version, mode, policies, mismatch) in [
+        ("0.171.0", "app-server", json!(["untrusted", "on-request", "never"]), "no on-failure"),
+        ("0.125.0", "app-server", json!(["untrusted", "on-failure", "on-request", "never"]), ""),
+        ("0.42.0", "proto", json!(["untrusted", "on-failure", "on-request", "never"]), "take up"),
+        ("0.42.0", "exec", json!(["never"]), "asks for no approval"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let mut client = client_of(home.path(), version, mode, "exit 3").await;
+        let mut read = async |name: &str| {
+            let uri = json!({"uri": format!("codex-mcp:///{name}")});
+            let read = client.request("resources/read", uri).await;
+            let text = read["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let info = read("server-info").await;
+        assert_eq!(info["codexVersion"], version, "{info}");
+        assert_eq!((&info["dialect"], &info["clientMode"]), (&json!(mode), &json!(mode)));
+        assert_eq!(info["approvalPolicies"], policies, "{version}, {mode}");
+        assert_eq!(info["stdioMode"], "auto");
+        let report = read("compat-report").await;
+        assert_eq!(report["features"]["respondPermission"], mode != "exec", "{report}");
+        assert_eq!(report["features"]["respondUserInput"], mode == "app-server", "{report}");
+        let mismatches = report["detectedMismatches"].as_array().unwrap();
+        assert_eq!(mismatches.is_empty(), mismatch.is_empty(), "{report}");
+        assert!(report["detectedMismatches"].to_string().contains(mismatch), "{report}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_whose_handshake_was_refused_may_try_again() {
     let home = tempfile::tempdir().unwrap();
     let env = [("PILOTHOUSE_CODEX".to_owned(), "/nowhere/codex".to_owned())];

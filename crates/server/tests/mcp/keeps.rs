@@ -340,8 +340,10 @@ async fn what_a_tool_of_an_agents_server_gave_is_kept_as_it_was() {
 async fn whoever_sleeps_as_long_as_it_is_told_is_back_before_an_ask_expires() {
     for (timeout, expected) in [(Value::Null, 60_000), (json!(4_000), 4_000), (json!(0), 60_000)] {
         let ask = Ask { command: "touch f".to_owned(), ..Ask::default() };
-        let turn = vec![Action::BeginTurn, Action::Ask(ask), completed()];
         let home = tempfile::tempdir().unwrap();
+        let gate = home.path().join("gate");
+        let turn =
+            vec![Action::BeginTurn, Action::WaitFile(gate.clone()), Action::Ask(ask), completed()];
         let agent = FakeAgent::new(&[Rule::on("turn/start", turn)]).unwrap();
         let mut client = Client::start(home.path(), &agent).await;
         let started = json!({
@@ -352,9 +354,14 @@ async fn whoever_sleeps_as_long_as_it_is_told_is_back_before_an_ask_expires() {
         let interval = started["pollInterval"].as_u64().unwrap();
         assert!(interval * 2 <= expected, "{timeout}: {started}");
         let session = started["sessionId"].as_str().unwrap().to_owned();
+        // So it is while the turn runs: asked just after a look, it is seen at the next.
+        let poll = json!({"action": "poll", "sessionId": session});
+        let running = client.done("codex_check", poll.clone()).await;
+        let interval = running["pollInterval"].as_u64().unwrap();
+        assert!(interval * 2 <= expected, "{timeout}: {running}");
+        std::fs::write(&gate, "").unwrap();
         let action = client.action(&session).await;
         assert_eq!(action.get("expiresAt").is_some(), timeout != json!(0), "{action}");
-        let poll = json!({"action": "poll", "sessionId": session});
         assert_eq!(client.done("codex_check", poll).await["pollInterval"], 1_000);
     }
 }
@@ -384,12 +391,15 @@ async fn the_text_alone_is_enough_to_go_on() {
     let said = text(&client.call("codex", begin).await);
     let session = word(&said, "sess_");
     assert!(said.contains("codex_check"), "{said}");
-    let mut poll = json!({"action": "poll", "sessionId": session, "waitMs": 10_000});
+    let mut poll = json!({"action": "poll", "sessionId": session, "waitMs": 1_000});
+    // A model that is told nothing of use gives up sooner than this.
+    let mut looks = 0..20;
     let said = loop {
         let said = text(&client.call("codex_check", poll.clone()).await);
         if said.contains("req_") {
             break said;
         }
+        looks.next().expect("the text never names the request");
     };
     assert!(said.contains("touch f") && said.contains("(to begin)"), "{said}");
     let decision = said.rsplit("-> ").next().unwrap().split('|').next().unwrap().trim();
@@ -405,5 +415,6 @@ async fn the_text_alone_is_enough_to_go_on() {
             assert!(said.contains("all is done"), "{said}");
             break;
         }
+        looks.next().expect("the text never tells the end");
     }
 }

@@ -12,3 +12,4 @@ mod legacy;
 mod life;
 mod polling;
 mod real_codex;
+mod reports;

@@ -47,6 +47,7 @@ async fn refused(script: &str) -> (AgentError, Duration) {
     let waited = began.elapsed();
     orders.send(Order::Detach { tag: Tag(1), forever: true }).await.unwrap();
     running.await.unwrap();
+    tokio::time::resume();
     (error, waited)
 }
 

@@ -48,6 +48,14 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
             ),
             ("unknown arguments are ignored and named", "unknown_arguments_are_ignored_and_named"),
             ("a wrong type names its field", "arguments_are_checked_by_name"),
+            (
+                "a long change is asked for in few bytes",
+                "an_approval_of_a_long_change_is_told_in_few_bytes_and_read_in_pages",
+            ),
+            (
+                "bytes that are no text lose nothing around them",
+                "bytes_that_are_no_text_are_marked_and_lose_nothing_around_them",
+            ),
         ],
     ),
     (
@@ -60,14 +68,21 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
             ("REQUEST_NOT_FOUND", "answers_that_do_not_fit_leave_the_request_open"),
             ("ALREADY_SETTLED", "answers_that_do_not_fit_leave_the_request_open"),
             ("HUMAN_ONLY", "a_caller_sees_others_only_if_it_asks_and_never_answers_for_them"),
-            ("TIMEOUT", "an_error_has_the_code_of_what_went_wrong"),
+            ("TIMEOUT", "a_codex_that_does_not_answer_is_given_up_in_time"),
             ("CANCELLED", "what_is_being_said_is_shown_and_sessions_are_managed"),
             ("APP_SERVER_START_FAILED", "a_codex_that_dies_at_once_leaves_its_last_words"),
             (
                 "THREAD_FORK_RESUME_FAILED",
                 "every_parameter_of_a_start_reaches_the_thread_or_its_first_turn",
             ),
-            ("PROTOCOL_PARSE_ERROR", "a_program_that_is_no_codex_is_not_understood"),
+            (
+                "PROTOCOL_PARSE_ERROR",
+                "a_program_that_speaks_another_protocol_and_goes_on_is_not_waited_for",
+            ),
+            (
+                "WRITE_QUEUE_DROPPED",
+                "a_codex_that_stops_reading_is_ended_and_the_next_reply_starts_it_anew",
+            ),
             ("EXEC_NOT_SUPPORTED", "what_exec_has_no_way_to_do_is_refused_by_name"),
             ("INTERNAL", "a_store_that_cannot_be_opened_is_said_by_each_call"),
         ],
@@ -158,6 +173,14 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
             (
                 "codex.advanced.isolation=process",
                 "a_session_has_a_process_of_its_own_if_it_wants_one",
+            ),
+            (
+                "configuration and profile hold in the real Codex",
+                "configuration_and_a_profile_hold_in_the_real_codex_as_they_were_given",
+            ),
+            (
+                "a start that hangs returns with the handle",
+                "a_codex_that_hangs_in_its_start_leaves_the_caller_its_handle",
             ),
             (
                 "what Codex confirmed is told",
@@ -534,6 +557,10 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
                 "a_session_and_its_log_are_resources_that_tell_of_changes",
             ),
             (
+                "they are about the Codex that is installed",
+                "resources_tell_of_the_codex_that_is_installed",
+            ),
+            (
                 "changes of a session are told to clients of 2025",
                 "a_session_and_its_log_are_resources_that_tell_of_changes",
             ),
@@ -562,6 +589,14 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
             (
                 "steering is refused where a turn takes nothing",
                 "nothing_is_added_to_a_turn_that_takes_nothing",
+            ),
+            (
+                "the refusal to steer names what takes nothing",
+                "what_cannot_be_added_to_a_turn_is_refused_by_the_name_of_what_takes_nothing",
+            ),
+            (
+                "a process that names no thread is given up",
+                "a_process_that_names_no_thread_is_given_up",
             ),
             (
                 "a dialect that is wanted is never replaced",
@@ -593,12 +628,60 @@ pub(super) const ROWS: &[(&str, &[Row])] = &[
                 "whatever_ends_it_takes_all_that_it_started_along",
             ),
             ("lines that are no messages are answered", "lines_that_are_no_messages_are_answered"),
+            (
+                "whoever was refused a handshake may try again",
+                "a_client_whose_handshake_was_refused_may_try_again",
+            ),
         ],
     ),
 ];
 
-/// What nothing shows yet, and why.
-pub(super) const OPEN: &[Row] = &[(
-    "WRITE_QUEUE_DROPPED",
-    "an agent that does not read is ended and its sessions are lost, but the code is not told",
-)];
+/// What was broken on purpose to see the test fail.
+pub(super) const MUTATIONS: &[Row] = &[
+    (
+        "a poll advises 120 s while a turn runs",
+        "whoever_sleeps_as_long_as_it_is_told_is_back_before_an_ask_expires",
+    ),
+    (
+        "an event that does not fit is left out instead of cut",
+        "fewer_bytes_than_one_event_has_still_go_forward_through_all",
+    ),
+    (
+        "results of an agent's tools lose their `_meta`",
+        "what_a_tool_of_an_agents_server_gave_is_kept_as_it_was",
+    ),
+    ("a decline is sent as an accept", "each_decision_reaches_the_agent_and_a_reason_is_read"),
+    (
+        "the effort is not sent unless it is given",
+        "the_effort_is_low_unless_someone_says_otherwise",
+    ),
+    (
+        "a list shows the sessions of all callers",
+        "a_caller_sees_others_only_if_it_asks_and_never_answers_for_them",
+    ),
+    ("a poll returns at once whatever it waits for", "a_waiting_poll_returns_with_the_change"),
+    (
+        "pages of an item end after the first",
+        "megabytes_of_output_and_a_long_diff_are_told_in_few_bytes_and_read_in_pages",
+    ),
+    (
+        "a profile is named and not sent",
+        "configuration_and_a_profile_hold_in_the_real_codex_as_they_were_given",
+    ),
+    (
+        "a turn that was lost does not say by what fault",
+        "a_codex_that_stops_reading_is_ended_and_the_next_reply_starts_it_anew",
+    ),
+    (
+        "lines without sense are listened to for ever",
+        "a_program_that_speaks_another_protocol_and_goes_on_is_not_waited_for",
+    ),
+    (
+        "what comes before a handshake is passed on",
+        "a_client_whose_handshake_was_refused_may_try_again",
+    ),
+    (
+        "the diff of a change is told whole",
+        "an_approval_of_a_long_change_is_told_in_few_bytes_and_read_in_pages",
+    ),
+];
