@@ -3,9 +3,11 @@
 import { batch, createSignal } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
 import { ApiError, api } from './api';
-import { tidyAsk, tidySettlement } from './asks';
+import { askFromEvent, tidyAsk, tidySettlement } from './asks';
 import { openFeed, type Feed } from './feed';
 import type { FeedMessage, FeedStatus } from './feedStream';
+import { applyHeld, emptyHeld, hold, type Held } from './held';
+import { moved } from './shifts';
 import { applyDelta, applyEvent, applyHistory, applyLive, emptyLog, emptyState, type State } from './state';
 import type { Answer, AskView, Envelope, Me, SessionView } from './types';
 
@@ -17,6 +19,8 @@ const FRAME_MS = 16;
 /** Snapshots of sessions that changed are read again this long after the last change. */
 const SETTLE_MS = 250;
 const PAGE = 500;
+/** So many asks are read one by one; more of them are read as the list of all that wait. */
+const FEW = 4;
 /** So many events of a history are read at first, the newest ones; earlier parts on demand. */
 const WINDOW = 600;
 
@@ -35,7 +39,8 @@ export function createLive() {
   let frame: ReturnType<typeof setTimeout> | undefined;
   const stale = new Set<string>();
   let refresh: ReturnType<typeof setTimeout> | undefined;
-  const opening = new Map<string, Promise<void>>();
+  const unread = new Set<string>();
+  const opening = new Map<string, { job: Promise<void>; held: Held }>();
 
   function start(): void {
     void checkLogin().then((ok) => {
@@ -82,15 +87,38 @@ export function createLive() {
     setState(produce((draft: State) => {
       for (const message of messages) {
         if (message.type === 'reset') again = true;
-        else if (message.type === 'delta') applyDelta(draft, message.delta);
-        else if (message.type === 'event') {
+        else if (message.type === 'delta') {
+          applyDelta(draft, message.delta);
+          const held = opening.get(message.delta.sessionId)?.held;
+          if (held) hold(held, message.delta);
+        } else if (message.type === 'event') {
           applyEvent(draft, message.event.sessionId, message.event);
+          const held = opening.get(message.event.sessionId)?.held;
+          if (held) hold(held, message.event);
+          noteUnread(draft, message.event.sessionId, message.event);
           if (CHANGES_HEAD.has(message.event.event.type)) markStale(message.event.sessionId);
         }
       }
     }));
     if (again) void reload();
     for (const [sessionId, log] of Object.entries(state.logs)) if (log.gap) void openLog(sessionId, true);
+  }
+
+  /** The feed tells of a command as it was asked; what Pilothouse reads from it comes with the ask itself. */
+  function noteUnread(draft: State, sessionId: string, { event }: Envelope): void {
+    if (event.type !== 'askRaised') return;
+    const ask = askFromEvent(sessionId, event['ask']);
+    if (ask?.subject.type !== 'command' || draft.asks[ask.requestId]?.segments) return;
+    if (unread.size === 0) setTimeout(() => void readUnread(), FRAME_MS);
+    unread.add(ask.requestId);
+  }
+
+  async function readUnread(): Promise<void> {
+    const ids = [...unread];
+    unread.clear();
+    if (ids.length <= FEW) await Promise.all(ids.map((it) => refetchAsk(it).catch(() => undefined)));
+    // Those that were settled meanwhile need it no more.
+    else await api.asks().then(({ asks }) => asks.forEach(putAsk), () => undefined);
   }
 
   function markStale(sessionId: string): void {
@@ -114,7 +142,9 @@ export function createLive() {
   function putSession(view: SessionView): void {
     const known = state.sessions[view.sessionId];
     // The feed may have overtaken this answer; what it brought since must not be counted twice.
-    setState('sessions', view.sessionId, reconcile({ ...view, lastSeq: Math.max(view.lastSeq, known?.lastSeq ?? 0) }));
+    // Lists don't say whether an agent works in it, which never changes.
+    const agentless = view.agentless ?? known?.agentless;
+    setState('sessions', view.sessionId, reconcile({ ...view, ...(agentless === undefined ? {} : { agentless }), lastSeq: Math.max(view.lastSeq, known?.lastSeq ?? 0) }));
   }
 
   /** Reads everything anew. What is being read already may be older than the reason to read again. */
@@ -156,6 +186,8 @@ export function createLive() {
   function putAsk(ask: AskView): void {
     const known = state.asks[ask.requestId];
     if (known?.state === 'settled' && ask.state === 'pending') return;
+    // A card that grows under the pointer is one that moved.
+    if (known?.state === 'pending' && !known.segments && ask.segments) moved();
     setState('asks', ask.requestId, reconcile(tidyAsk(ask)));
   }
 
@@ -170,12 +202,25 @@ export function createLive() {
   /** Reads a session's history so that its timeline shows; once per session, or again after a gap. */
   function openLog(sessionId: string, again = false): Promise<void> {
     const running = opening.get(sessionId);
-    if (running) return running;
+    if (running) return running.job;
     const log = state.logs[sessionId];
     if (log && !again) return Promise.resolve();
-    const job = readLog(sessionId, log && !log.gap ? log.lastSeq : log?.lastSeq).finally(() => opening.delete(sessionId));
-    opening.set(sessionId, job);
-    return job;
+    return keep(sessionId, () => readLog(sessionId, log?.lastSeq));
+  }
+
+  /** Does a reading of a history, while what the feed brings meanwhile is kept for its end. */
+  async function keep(sessionId: string, read: () => Promise<void>): Promise<void> {
+    const held = emptyHeld();
+    const before = state.logs[sessionId]?.lastSeq;
+    const job = read().then(() => {
+      let whole = true;
+      setState(produce((draft: State) => { whole = applyHeld(draft, sessionId, held); }));
+      return whole;
+    }).finally(() => opening.delete(sessionId));
+    // What brought nothing new would bring nothing the next time.
+    const rest = job.then((whole) => (whole || state.logs[sessionId]?.lastSeq === before ? undefined : openLog(sessionId, true)));
+    opening.set(sessionId, { job: rest, held });
+    await rest;
   }
 
   async function readLog(sessionId: string, from: number | undefined): Promise<void> {
@@ -186,10 +231,10 @@ export function createLive() {
     await readPages(sessionId, after, from === undefined);
   }
 
-  async function readPages(sessionId: string, after: number, fresh: boolean, upTo = Infinity): Promise<void> {
+  async function readPages(sessionId: string, after: number, fresh: boolean): Promise<void> {
     const events: Envelope[] = [];
     let live: Parameters<typeof applyLive>[1] = [];
-    for (let at = after, more = true; more && at < upTo;) {
+    for (let at = after, more = true; more;) {
       const page = await api.events(sessionId, at, PAGE);
       for (const envelope of page.events) events.push(envelope);
       live = page.live ?? [];
@@ -221,9 +266,7 @@ export function createLive() {
   async function readEarlier(sessionId: string): Promise<void> {
     const log = state.logs[sessionId];
     if (!log || log.after === 0 || opening.has(sessionId)) return;
-    const job = readPages(sessionId, Math.max(0, log.after - WINDOW), true).finally(() => opening.delete(sessionId));
-    opening.set(sessionId, job);
-    await job;
+    await keep(sessionId, () => readPages(sessionId, Math.max(0, log.after - WINDOW), true));
   }
 
   /** Sends an answer; what came of it shows on the ask itself. */
@@ -269,7 +312,7 @@ export function createLive() {
 
 export type Live = ReturnType<typeof createLive>;
 
-const CHANGES_HEAD = new Set(['opened', 'attached', 'attachFailed', 'turnRequested', 'turnStarted', 'turnEnded', 'askRaised', 'askSettled', 'renamed', 'closed', 'detached']);
+const CHANGES_HEAD = new Set(['opened', 'attached', 'attachFailed', 'turnRequested', 'turnStarted', 'turnEnded', 'askRaised', 'askSettled', 'renamed', 'adopted', 'closed', 'detached']);
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
