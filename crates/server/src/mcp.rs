@@ -3,15 +3,20 @@
 //! The translation between codex-mcp's names and ours is here and nowhere else. In reading order:
 //! [`serve_stdio`] and [`Server`]; `tools`, what clients list; `arguments` and `problem`, what they
 //! send and what they get when it cannot be done; `start`, `session` and `check`, the tools; then
-//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`). `legacy` is
-//! another contract altogether: that of Codex's own server, as it was.
+//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`). `choice` and
+//! `form` ask people on the client's behalf, through `elicit` and `desk`. `legacy` is another
+//! contract altogether: that of Codex's own server, as it was.
 
 mod actions;
 mod answers;
 mod arguments;
 mod bounds;
 mod check;
+mod choice;
+mod desk;
+mod elicit;
 mod events;
+mod form;
 mod legacy;
 mod lines;
 mod output;
@@ -43,10 +48,10 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-        Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-        ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        Implementation, InputRequiredResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
     service::{RequestContext, ServerInitializeError, SubscriptionContext},
 };
@@ -57,6 +62,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
     arguments::Arguments,
+    desk::Desk,
+    elicit::Brought,
     lines::Lines,
     problem::{Code, Problem},
     readers::Readers,
@@ -74,6 +81,14 @@ const LEAVE: Duration = Duration::from_millis(1_500);
 const STRUCTURED_SINCE: &str = "2025-06-18";
 /// How long clients may keep the list of tools, which never changes, in milliseconds.
 const TOOLS_TTL: u64 = 3_600_000;
+/// A client that has not replied to a form for so long does not show it, as far as one can tell.
+const SILENCE: Duration = Duration::from_secs(20);
+/// A no that comes sooner was no person's, unless the client is known to show forms.
+const READING: Duration = Duration::from_secs(1);
+/// How long a call stays open while a person is asked. Many clients give up after a minute.
+const CALL_LIMIT: Duration = Duration::from_secs(45);
+/// How long a client may take to come back with the reply to a form.
+const STATE_HOLDS: Duration = Duration::from_hours(24);
 
 /// Whose tools a client finds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,6 +98,18 @@ pub enum Contract {
     Sessions,
     /// Those of Codex's own MCP server: a call is a turn.
     CodexServer,
+}
+
+/// A set of tools of our own contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[non_exhaustive]
+pub enum ToolSet {
+    /// `codex`, `codex_reply`, `codex_session` and `codex_check`.
+    Codex,
+    /// `request_choice`.
+    Choice,
+    /// `request_form`.
+    Form,
 }
 
 /// What a server is to know before anything is looked at.
@@ -100,6 +127,16 @@ pub struct Options {
     pub codex_home: Option<PathBuf>,
     /// Whose tools there are.
     pub contract: Contract,
+    /// Which sets of our own tools.
+    pub tools: Vec<ToolSet>,
+    /// When a client that has not replied to a form counts as not showing it.
+    pub silence: Duration,
+    /// The least time in which a person can have read a form.
+    pub reading: Duration,
+    /// How long a call stays open while a person is asked.
+    pub call_limit: Duration,
+    /// How long a client may take to come back with the reply to a form.
+    pub state_holds: Duration,
 }
 
 impl Default for Options {
@@ -111,6 +148,11 @@ impl Default for Options {
             caller: None,
             codex_home: codex_home(),
             contract: Contract::default(),
+            tools: vec![ToolSet::Codex],
+            silence: SILENCE,
+            reading: READING,
+            call_limit: CALL_LIMIT,
+            state_holds: STATE_HOLDS,
         }
     }
 }
@@ -138,6 +180,7 @@ struct Shared {
     open: Box<dyn Fn() -> Opening + Send + Sync>,
     broker: OnceCell<Broker>,
     readers: Mutex<Readers>,
+    desk: Desk,
     /// The client has once taken its time over a form, so that a person is there to read them.
     shows_forms: AtomicBool,
     leaving: CancellationToken,
@@ -166,7 +209,7 @@ impl Server {
             format!("mcp-{}", &name[..12])
         });
         let tools = match options.contract {
-            Contract::Sessions => tools::all(),
+            Contract::Sessions => tools::of(&options.tools),
             Contract::CodexServer => legacy::all(),
         };
         let shared = Shared {
@@ -175,6 +218,7 @@ impl Server {
             open: Box::new(move || Box::pin(open())),
             broker: OnceCell::new(),
             readers: Mutex::default(),
+            desk: Desk::default(),
             shows_forms: AtomicBool::new(false),
             leaving: CancellationToken::new(),
             watched: Mutex::default(),
@@ -213,6 +257,9 @@ where
     server.shared.leaving.cancel();
     server.shared.watchers.close();
     server.shared.watchers.wait().await;
+    if tokio::time::timeout(LEAVE, server.shared.clear_desk()).await.is_err() {
+        tracing::warn!("not every question was taken back in time");
+    }
     if let Some(broker) = server.shared.broker.get()
         && tokio::time::timeout(LEAVE, broker.stop()).await.is_err()
     {
@@ -275,15 +322,17 @@ impl Shared {
 
 /// One call under way.
 pub(crate) struct Call<'a> {
-    server: &'a Shared,
+    server: &'a Arc<Shared>,
     context: &'a RequestContext<RoleServer>,
+    /// What it brings back from an earlier call.
+    brought: Brought,
     /// Notes of progress that were sent: their numbers must rise.
     n_notes: AtomicU32,
 }
 
 impl<'a> Call<'a> {
-    fn new(server: &'a Shared, context: &'a RequestContext<RoleServer>) -> Self {
-        Self { server, context, n_notes: AtomicU32::new(0) }
+    fn new(server: &'a Arc<Shared>, context: &'a RequestContext<RoleServer>) -> Self {
+        Self { server, context, brought: Brought::default(), n_notes: AtomicU32::new(0) }
     }
 
     async fn broker(&self) -> Result<&Broker, Problem> {
@@ -333,6 +382,14 @@ impl<'a> Call<'a> {
             tracing::debug!(%error, "could not report progress");
         }
     }
+}
+
+/// What a tool says to its client.
+pub(crate) enum Said {
+    /// This is the result.
+    Reply(Reply),
+    /// The client is to ask its person, and to call again.
+    InputRequired(Box<InputRequiredResult>),
 }
 
 /// What a call came to.
@@ -425,15 +482,19 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::new(request.arguments.unwrap_or_default());
-        let call = Call::new(&self.shared, &context);
+        let mut call = Call::new(&self.shared, &context);
+        call.brought = Brought { state: request.request_state, responses: request.input_responses };
         if self.shared.options.contract == Contract::CodexServer {
             return Ok(call.legacy(&request.name, arguments).await.into());
         }
-        let reply = match request.name.as_ref() {
-            "codex" => call.start(arguments).await,
-            "codex_reply" => call.reply(arguments).await,
-            "codex_session" => call.manage(arguments).await,
-            "codex_check" => call.check(arguments).await,
+        let is_offered = self.shared.tools.iter().any(|it| it.name == request.name);
+        let said = match request.name.as_ref() {
+            "codex" if is_offered => call.start(arguments).await.map(Said::Reply),
+            "codex_reply" if is_offered => call.reply(arguments).await.map(Said::Reply),
+            "codex_session" if is_offered => call.manage(arguments).await.map(Said::Reply),
+            "codex_check" if is_offered => call.check(arguments).await.map(Said::Reply),
+            choice::NAME if is_offered => call.request_choice(arguments).await,
+            form::NAME if is_offered => call.request_form(arguments).await,
             other => {
                 let names: Vec<_> = self.shared.tools.iter().map(|it| it.name.as_ref()).collect();
                 let problem = format!("there is no tool {other}; there are {}", names.join(", "));
@@ -442,8 +503,9 @@ impl ServerHandler for Server {
         };
         let version = context.protocol_version();
         let structured = version.is_none_or(|it| it.as_str() >= STRUCTURED_SINCE);
-        let result = match reply {
-            Ok(reply) => reply.into_result(structured),
+        let result = match said {
+            Ok(Said::Reply(reply)) => reply.into_result(structured),
+            Ok(Said::InputRequired(result)) => return Ok((*result).into()),
             Err(problem) => {
                 tracing::debug!(tool = %request.name, code = problem.code.name(), "refused");
                 problem.into_result()

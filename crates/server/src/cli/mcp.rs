@@ -5,7 +5,7 @@ use std::{env, io::IsTerminal, sync::Arc};
 use anyhow::bail;
 
 use crate::{
-    mcp::{self, Contract, Options},
+    mcp::{self, Contract, Options, ToolSet},
     settings::Settings,
 };
 
@@ -32,15 +32,8 @@ pub enum Compat {
     Codex,
 }
 
-/// A set of tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ToolSet {
-    /// `codex`, `codex_reply`, `codex_session` and `codex_check`.
-    Codex,
-}
-
 /// Serves until the client is gone or a signal comes.
-pub async fn run(McpArgs { tools: _, compat }: McpArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn run(McpArgs { tools, compat }: McpArgs, settings: &Settings) -> anyhow::Result<()> {
     look_at_terminals()?;
     let default_effort = match settings.default_effort.as_deref() {
         Some(FROM_CONFIG) => None,
@@ -52,7 +45,7 @@ pub async fn run(McpArgs { tools: _, compat }: McpArgs, settings: &Settings) -> 
         None => Contract::default(),
     };
     let answerers = settings.answerers;
-    let options = Options { default_effort, answerers, contract, ..Options::default() };
+    let options = Options { default_effort, answerers, contract, tools, ..Options::default() };
     let settings = Arc::new(settings.clone());
     let serving = mcp::serve_stdio(options, move || {
         let settings = Arc::clone(&settings);

@@ -19,6 +19,21 @@ impl Arguments {
         Self { rest, ..Self::default() }
     }
 
+    /// Those of an object within, whose place is given with its dot.
+    pub(crate) fn at(prefix: &str, rest: Map<String, Value>) -> Self {
+        Self { prefix: prefix.to_owned(), rest, ..Self::default() }
+    }
+
+    /// What is not read yet.
+    pub(crate) fn left(&self) -> &Map<String, Value> {
+        &self.rest
+    }
+
+    /// Reads over what is known and not needed.
+    pub(crate) fn forget(&mut self, names: &[&str]) {
+        self.rest.retain(|name, _| !names.contains(&name.as_str()));
+    }
+
     fn wrong<T>(&self, name: &str, expected: &str, found: &Value) -> Result<T, Problem> {
         let found = match found {
             Value::Null => "nothing".to_owned(),

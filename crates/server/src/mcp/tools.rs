@@ -8,8 +8,25 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-/// The four tools, always in this order.
-pub(crate) fn all() -> Vec<Tool> {
+use super::{ToolSet, choice, form};
+
+/// The tools of some sets, always in this order.
+pub(crate) fn of(sets: &[ToolSet]) -> Vec<Tool> {
+    let mut res = vec![];
+    if sets.contains(&ToolSet::Codex) {
+        res.extend(all());
+    }
+    if sets.contains(&ToolSet::Choice) {
+        res.push(choice::tool());
+    }
+    if sets.contains(&ToolSet::Form) {
+        res.push(form::tool());
+    }
+    res
+}
+
+/// The four tools that run sessions.
+fn all() -> Vec<Tool> {
     vec![
         tool(
             "codex",
@@ -138,7 +155,7 @@ pub(crate) fn all() -> Vec<Tool> {
     ]
 }
 
-fn tool(
+pub(super) fn tool(
     name: &'static str,
     description: &'static str,
     arguments: &Value,
@@ -205,7 +222,7 @@ fn list_of(types: &[&str]) -> Value {
 
 /// What every result may have, and what this one has besides; all else in it is a word, a number or
 /// a yes or no.
-fn result(own: Value) -> Value {
+pub(super) fn result(own: Value) -> Value {
     let Value::Object(mut properties) = own else { return own };
     properties.insert("compatWarnings".to_owned(), list());
     properties.insert("error".to_owned(), any_text());
@@ -235,6 +252,23 @@ mod tests {
 
     /// What a client's model has to read before anything is done.
     const MAX_BYTES: usize = 6_000;
+    /// The same for each of the tools that ask people.
+    const MAX_BYTES_OF_ONE: usize = 1_200;
+
+    #[test]
+    fn the_tools_that_ask_are_small_and_come_when_they_are_wanted() {
+        let tools = of(&[ToolSet::Form, ToolSet::Choice]);
+        let names: Vec<_> = tools.iter().map(|it| it.name.as_ref()).collect();
+        assert_eq!(names, ["request_choice", "request_form"]);
+        for tool in tools {
+            let n_bytes = serde_json::to_vec(&tool).unwrap().len();
+            assert!(n_bytes < MAX_BYTES_OF_ONE, "{}: {n_bytes}", tool.name);
+            let output = Value::Object((*tool.output_schema.unwrap()).clone());
+            let validator = jsonschema::validator_for(&output).unwrap();
+            assert!(validator.is_valid(&json!({"error": {"code": "INTERNAL", "message": "m"}})));
+            assert!(!validator.is_valid(&json!({"made_up": {}})));
+        }
+    }
 
     #[test]
     fn the_tools_are_small_and_their_schemas_are_schemas() {
