@@ -139,8 +139,11 @@ impl Sqlite {
         let stop = Arc::new(AtomicBool::new(false));
         let db = open::connect(&path, config)?;
         let (its_office, its_stop) = (Arc::clone(&office), Arc::clone(&stop));
+        // Before anyone can subscribe: a thread may be slow to begin, and what others write until
+        // then would count as seen.
+        let seen = listen::Seen::now(&db, &office.me).unwrap_or_default();
         threads.push(spawn("hear", move || {
-            listen::run(&socket, &alarm, &its_office, &db, &its_stop);
+            listen::run(&socket, &alarm, &its_office, &db, &its_stop, seen);
         })?);
         Ok(Arc::new(Self {
             path,

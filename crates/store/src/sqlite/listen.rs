@@ -107,9 +107,9 @@ pub(super) fn run(
     office: &Office,
     db: &Connection,
     stop: &AtomicBool,
+    mut seen: Seen,
 ) {
     let mut buffer = vec![0; MAX_DATAGRAM];
-    let mut seen = Seen::now(db, &office.me).unwrap_or_default();
     while !stop.load(Ordering::Acquire) {
         // Nobody polls when nobody waits.
         let timeout = (office.listeners() > 0).then_some(&POLL);
@@ -162,7 +162,7 @@ fn hear(bytes: &[u8], office: &Office, db: &Connection) {
 
 /// How far everything was at the last look.
 #[derive(Debug, Default)]
-struct Seen {
+pub(super) struct Seen {
     data: i64,
     head: i64,
     inbox: i64,
@@ -170,7 +170,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn now(db: &Connection, me: &NodeId) -> Result<Self, rusqlite::Error> {
+    pub(super) fn now(db: &Connection, me: &NodeId) -> Result<Self, rusqlite::Error> {
         let data = db.pragma_query_value(None, "data_version", |row| row.get(0))?;
         let last = "SELECT seq FROM sqlite_sequence WHERE name = ?1";
         let last =

@@ -76,7 +76,8 @@ fn chain(db: &Connection) -> Result<(), Fault> {
     let sql = "SELECT pos, seq, json FROM events WHERE session = ?1 AND seq > ?2
                ORDER BY seq LIMIT ?3";
     let mut select = db.prepare(sql)?;
-    let mut update = db.prepare("UPDATE events SET chain = ?2 WHERE pos = ?1")?;
+    let sql = "INSERT INTO chained (pos, session, seq, json, chain) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = db.prepare(sql)?;
     let mut name =
         db.prepare("INSERT OR IGNORE INTO blob_names (session, digest) VALUES (?1, ?2)")?;
     for id in ids {
@@ -89,9 +90,9 @@ fn chain(db: &Connection) -> Result<(), Fault> {
             let page: Vec<_> = rows.collect::<Result<_, _>>()?;
             let Some((_, end, _)) = page.last() else { break };
             last = *end;
-            for (pos, _, json) in &page {
+            for (pos, seq, json) in &page {
                 link = link.next(json);
-                update.execute(params![pos, link.chain.0])?;
+                insert.execute(params![pos, id, seq, json, link.chain.0])?;
                 for digest in fold::blob_names(json) {
                     name.execute(params![id, digest])?;
                 }
@@ -99,5 +100,14 @@ fn chain(db: &Connection) -> Result<(), Fault> {
         }
         db.execute("UPDATE sessions SET chain = ?2 WHERE id = ?1", params![id, link.chain.0])?;
     }
+    drop((select, insert, name));
+    // No place in the feed is given twice, even if the last ones belong to sessions that were deleted.
+    let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'events'";
+    let last: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    db.execute_batch(
+        "DROP TABLE events; ALTER TABLE chained RENAME TO events;
+         DELETE FROM sqlite_sequence WHERE name IN ('events', 'chained')",
+    )?;
+    db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)", [last])?;
     Ok(())
 }

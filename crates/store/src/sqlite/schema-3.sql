@@ -1,14 +1,18 @@
 -- Format 3: chained logs, the signed heads of their chains, and which blobs are named where.
 -- The chains of what is there already are computed by the program, and so are the names of blobs.
 
-ALTER TABLE events ADD COLUMN chain BLOB;
+-- Takes the place of `events` once it is filled. A node of an older Pilothouse that still has the file
+-- open is refused, since it would leave the chain out.
+CREATE TABLE chained (
+    pos     INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    session BLOB    NOT NULL,
+    seq     INTEGER NOT NULL,
+    json    TEXT    NOT NULL,
+    chain   BLOB    NOT NULL,
+    UNIQUE (session, seq)
+) STRICT;
 -- That of the last event; null before the first.
 ALTER TABLE sessions ADD COLUMN chain BLOB;
-
--- What a node of an older Pilothouse that still has the file open would leave out.
-CREATE TRIGGER events_are_chained BEFORE INSERT ON events WHEN NEW.chain IS NULL BEGIN
-    SELECT RAISE(ABORT, 'a newer Pilothouse has taken this file over; restart this one');
-END;
 
 CREATE TABLE heads (
     session   BLOB    NOT NULL,
