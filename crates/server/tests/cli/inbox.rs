@@ -44,7 +44,9 @@ async fn a_hostile_command_is_readable_on_a_terminal_and_runs_when_allowed() {
     terminal.type_line("clear; $P inbox watch; echo left with $?");
     terminal.wait("Nothing waits for an answer.");
 
-    let script = json!([[{"cmd": hostile()}], [{"msg": "done"}]]);
+    let script = json!([
+        [{"cmd": hostile()}], [{"cmd": "touch second.txt"}], [{"msg": "done"}]
+    ]);
     let session = serve.start(&format!("go\nSCRIPT:{script}"), place.folder.path());
     let screen = terminal.wait("[y accept once");
     for part in
@@ -71,11 +73,20 @@ async fn a_hostile_command_is_readable_on_a_terminal_and_runs_when_allowed() {
     terminal.key("x");
     terminal.key("y");
     terminal.wait("answered with accept by a person (cli)");
+    terminal.wait("touch second.txt");
+    terminal.wait(&id.replace("_1", "_2"));
+    terminal.key("n");
+    terminal.wait("Why not?");
+    terminal.type_line("not in this folder");
+    terminal.wait("answered with decline by a person (cli)");
     wait_for("an idle session", || {
         let sessions = place.json(&["sessions", "--json"]);
         (sessions["sessions"][0]["status"] == "idle").then_some(())
     });
     assert!(place.folder.path().join("ran.txt").is_file());
+    assert!(!place.folder.path().join("second.txt").exists());
+    let log = serve.get(&format!("/api/v1/sessions/{session}/events?limit=1000"));
+    assert!(log.contains("\"reason\":\"not in this folder\""), "{log}");
     terminal.key("q");
     terminal.wait("left with 0");
 
@@ -91,12 +102,12 @@ async fn a_hostile_command_is_readable_on_a_terminal_and_runs_when_allowed() {
 }
 
 #[test]
-fn a_no_is_given_with_its_reason() {
+fn what_is_settled_elsewhere_is_said_and_the_next_is_shown() {
     let agent = asking("touch a");
     let place = fake_place(&agent);
     let serve = place.serve("warn");
     let terminal = Terminal::open(&place);
-    serve.start("go", place.folder.path());
+    let session = serve.start("go", place.folder.path());
     let ask = place.ask();
     let id = ask["requestId"].as_str().unwrap();
     terminal.type_line("clear; $P inbox watch; echo left with $?");
@@ -108,6 +119,12 @@ fn a_no_is_given_with_its_reason() {
     );
     assert!(cancelled.starts_with("HTTP/1.1 200 "), "{cancelled}");
     terminal.wait("answered with cancel by the caller token");
+    wait_for("an idle session", || {
+        let path = format!("/api/v1/sessions/{session}/prompt");
+        let prompted = serve.post(&path, &json!({"prompt": "again"}));
+        prompted.starts_with("HTTP/1.1 20").then_some(())
+    });
+    terminal.wait(&id.replace("_1", "_2"));
     terminal.key("q");
     terminal.wait("left with 0");
     serve.leave();
@@ -166,6 +183,34 @@ fn only_a_person_answers() {
     let log = serve.get(&format!("/api/v1/sessions/{session}/events?limit=1000"));
     let by = "\"by\":{\"type\":\"human\",\"via\":\"cli\",\"verified\":true}";
     assert!(log.contains(by), "{log}");
+    serve.leave();
+}
+
+#[test]
+fn what_runs_below_an_mcp_host_is_no_person() {
+    let agent = asking("touch a");
+    let place = fake_place(&agent);
+    let serve = place.serve("warn");
+    let terminal = Terminal::open(&place);
+    serve.start("go", place.folder.path());
+    let ask = place.ask();
+    let (id, digest) = (ask["requestId"].as_str().unwrap(), ask["digest"].as_str().unwrap());
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "codex_session", "arguments": {"action": "list"}}});
+    // A host: it starts the server, has it answer, and has its model run commands, in a terminal.
+    let host = format!(
+        "mkfifo in out\n$P mcp <in >out 2>err &\nexec 3>in\n\
+         printf '%s\\n' '{hello}' '{ready}' '{call}' >&3\nhead -n 2 out\n\
+         $P inbox answer {id} --accept --digest {digest}\necho code $?\nexec 3>&-\nwait\n"
+    );
+    fs::write(place.folder.path().join("host.sh"), host).unwrap();
+    let (screen, _) = terminal.run("sh host.sh");
+    assert!(screen.contains("by an MCP host") && screen.contains("code 1"), "{screen}");
+    assert_eq!(place.ask()["requestId"], id, "it waits still");
     serve.leave();
 }
 

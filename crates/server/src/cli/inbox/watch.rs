@@ -239,7 +239,7 @@ impl<'a> Room<'a> {
             Typed::Key('y') if blanks(&ask).is_empty() => Decision::Accept,
             Typed::Key('s') => Decision::AcceptForSession,
             Typed::Key('c') => Decision::Cancel,
-            Typed::Key('n') if !ask.offers.is_empty() => {
+            Typed::Key('n') if takes(&ask, Decision::Decline) => {
                 print(
                     "Why not? The agent reads it; Return alone gives no reason, Escape goes back: ",
                 )?;
@@ -424,9 +424,13 @@ fn ask_for(draft: &Draft) -> anyhow::Result<()> {
     }
 }
 
+fn takes(ask: &AskView, decision: Decision) -> bool {
+    ask.offers.iter().any(|it| it.decision == decision)
+}
+
 /// Which keys do what for this question.
 fn keys(ask: &AskView) -> String {
-    let offers = |decision| ask.offers.iter().any(|it| it.decision == decision);
+    let offers = |decision| takes(ask, decision);
     let mut keys = vec![];
     if !blanks(ask).is_empty() {
         keys.push("a answer");
