@@ -72,6 +72,7 @@ fn line(
     unredacted: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not about asks")]
     let (id, how) = match envelope.event {
         Event::AskRaised { ask } => {
             asks.insert(ask.id, ask);
