@@ -21,7 +21,7 @@ pub(crate) async fn retire(shared: Arc<Shared>, retention: Option<Duration>) {
         match retired {
             Ok(0) => {}
             Ok(n) => {
-                tracing::info!(n, "deleted closed sessions that were older than retention_days")
+                tracing::info!(n, "deleted closed sessions that were older than retention_days");
             }
             Err(error) => tracing::warn!(%error, "could not delete old sessions"),
         }
