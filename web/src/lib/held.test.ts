@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { applyHeld, emptyHeld, hold } from './held';
-import { applyHistory, applyLive, emptyLog, emptyState, itemRow, type State } from './state';
+import { applyDelta, applyHistory, applyLive, emptyLog, emptyState, itemRow, type State } from './state';
 import type { Delta, Envelope, FeedEvent, LogEvent, SessionView } from './types';
 
 const S = 'sess_1';
@@ -52,4 +52,18 @@ it('a history that is behind what the feed told is not whole', () => {
 
 it('more than is kept makes it be read again', () => {
   expect(read([opened], undefined, Array.from({ length: 20_001 }, () => delta('x'))).whole).toBe(false);
+});
+
+it('what was shown already, or waits for its item, is not doubled', () => {
+  for (const events of [[opened], [opened, envelope(2, item('itemStarted'))]]) {
+    const { state } = read(events, undefined, []);
+    const held = emptyHeld();
+    for (const it of [delta('one '), delta('two')]) {
+      applyDelta(state, it);
+      hold(held, it);
+    }
+    expect(applyHeld(state, S, held)).toBe(true);
+    const log = state.logs[S];
+    expect(log && (itemRow(log, 'm')?.live ?? log.early['m'])).toEqual({ text: 'one two' });
+  }
 });

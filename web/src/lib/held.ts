@@ -1,6 +1,6 @@
 /** What the feed brings about a session while its history is read: nothing of it may be missed or doubled. */
 
-import { applyDelta, applyEvent, itemRow, type State } from './state';
+import { applyDelta, applyEvent, streamed, type State } from './state';
 import type { Delta, FeedEvent } from './types';
 
 /** More than this is not kept: the history is read again instead. */
@@ -35,7 +35,7 @@ export function applyHeld(state: State, sessionId: string, held: Held): boolean 
   }
   for (const deltas of streams.values()) {
     const [first] = deltas;
-    const known = (first && itemRow(log, first.itemId)?.live[first.kind]) ?? '';
+    const known = first ? streamed(log, first.itemId, first.kind) : '';
     for (const delta of deltas.slice(overlap(known, deltas))) applyDelta(state, delta);
   }
   return !held.full && !log.gap && (state.sessions[sessionId]?.lastSeq ?? 0) <= log.lastSeq;

@@ -196,6 +196,36 @@ describe('prompts', () => {
   });
 });
 
+describe('text that comes before the log tells of its item', () => {
+  const delta = (itemId: string, words: string) => ({ sessionId: S, itemId, kind: 'text' as const, text: words });
+  const live = (state: State, name: string) => (rows(state).find((it) => it.type === 'item' && it.item === name) as ItemRow | undefined)?.live.text;
+
+  it('is shown with the item, and goes on', () => {
+    const state = after(prompt('talk'), started());
+    applyDelta(state, delta('m', 'one '));
+    applyDelta(state, delta('m', 'two '));
+    for (const envelope of envelopes([item('itemStarted', 'm', 'agentMessage')], 3)) applyEvent(state, S, envelope);
+    applyDelta(state, delta('m', 'three'));
+    expect(live(state, 'm')).toBe('one two three');
+    expect(state.logs[S]?.early).toEqual({});
+  });
+
+  it('is forgotten when the item comes complete, or never in its turn', () => {
+    const state = after(prompt('talk'), started());
+    applyDelta(state, delta('m', 'one'));
+    applyDelta(state, delta('n', 'two'));
+    for (const envelope of envelopes([item('itemCompleted', 'm', 'agentMessage', { text: 'one' }), ended({ type: 'completed' })], 3)) applyEvent(state, S, envelope);
+    expect(live(state, 'm')).toBeUndefined();
+    expect(state.logs[S]?.early).toEqual({});
+  });
+
+  it('has a bound', () => {
+    const state = after(prompt('talk'), started());
+    for (let n = 0; n < 100; n += 1) applyDelta(state, delta(`m${n}`, 'x'));
+    expect(Object.keys(state.logs[S]?.early ?? {})).toHaveLength(64);
+  });
+});
+
 describe('what a program asks and runs itself', () => {
   const by = { type: 'caller', id: 'workshop' };
   const asked: LogEvent = { type: 'askRaised', ask: { id: 1, key: 'k', subject: { type: 'command', command: 'touch x', argv: ['touch', 'x'], cwd: '/w' }, offers: [], digest: 'd', params: null, askedBy: by, raisedAt: 't' } };

@@ -21,6 +21,8 @@ export interface SessionLog {
   after: number;
   /** An event was missed; the rest must be read again. */
   gap: boolean;
+  /** What streamed in of items before the log told that they began: the feed's deltas don't wait for what is recorded. */
+  early: Record<string, Partial<Record<DeltaKind, string>>>;
   turn?: OpenTurn;
   usage?: Usage;
 }
@@ -132,9 +134,11 @@ export interface TurnEndRow {
 
 /** Live text of one item beyond this is cut at its beginning; the completed item holds it whole. */
 const MAX_LIVE = 200_000;
+/** Items whose text may come before they do. */
+const MAX_EARLY = 64;
 
 export const emptyState = (): State => ({ sessions: {}, asks: {}, logs: {} });
-export const emptyLog = (after = 0): SessionLog => ({ rows: [], index: {}, lastSeq: after, after, gap: false });
+export const emptyLog = (after = 0): SessionLog => ({ rows: [], index: {}, lastSeq: after, after, gap: false, early: {} });
 
 type Loose = Record<string, unknown>;
 const obj = (value: unknown): Loose => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {});
@@ -159,14 +163,23 @@ export function applyHistory(state: State, sessionId: string, events: Envelope[]
   }
 }
 
-/** A piece of an open item's stream. Never on record: it is dropped when the item isn't open here. */
+/** A piece of an open item's stream. Never on record: it is dropped when the item is over, and kept for an item that is yet to come. */
 export function applyDelta(state: State, delta: Delta): void {
   const log = state.logs[delta.sessionId];
-  const row = log && itemRow(log, delta.itemId);
-  if (!row || row.state !== 'open') return;
-  const whole = (row.live[delta.kind] ?? '') + delta.text;
-  row.live[delta.kind] = whole.length > MAX_LIVE ? whole.slice(-MAX_LIVE) : whole;
+  if (!log) return;
+  const row = itemRow(log, delta.itemId);
+  if (row && row.state !== 'open') return;
+  if (!row && !log.early[delta.itemId]) {
+    if (Object.keys(log.early).length >= MAX_EARLY) return;
+    log.early[delta.itemId] = {};
+  }
+  const live = row?.live ?? log.early[delta.itemId] ?? {};
+  const whole = (live[delta.kind] ?? '') + delta.text;
+  live[delta.kind] = whole.length > MAX_LIVE ? whole.slice(-MAX_LIVE) : whole;
 }
+
+/** What streamed in of an item so far. */
+export const streamed = (log: SessionLog, item: string, kind: DeltaKind) => (itemRow(log, item)?.live ?? log.early[item])?.[kind] ?? '';
 
 /** The server's tail of an open item's stream takes the place of what was gathered here. */
 export function applyLive(log: SessionLog, live: { itemId: string; kind: DeltaKind; text: string }[]): void {
@@ -362,9 +375,11 @@ function applyItem(log: SessionLog, { at, event }: Envelope): void {
     }
     return;
   }
+  const early = log.early[item] ?? {};
+  delete log.early[item];
   if (kind === 'userMessage' && !agent && isPrompt(log, item, body)) return;
   push(log, {
-    key: `item:${item}`, type: 'item', item, kind, body, at, state: done ? 'done' : 'open', asks: [], live: {},
+    key: `item:${item}`, type: 'item', item, kind, body, at, state: done ? 'done' : 'open', asks: [], live: done ? {} : { ...early },
     ...(done ? { endedAt: at } : {}),
     ...(turn === undefined ? {} : { turn }),
     ...(agent ? { agent } : {}),
@@ -436,6 +451,7 @@ function endTurn(log: SessionLog, { at, event }: Envelope): void {
       row.endedAt = at;
     }
   }
+  log.early = {};
   const open = log.turn?.turn === turn ? log.turn : undefined;
   push(log, {
     key: `end:${turn}`, type: 'turnEnd', turn, status, at, files: Array.isArray(files) ? files.map(String) : [],
