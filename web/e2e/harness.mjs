@@ -142,18 +142,23 @@ export async function turnEnd(page, n = 1) {
   return ends.nth(n - 1).getAttribute('data-turn-status');
 }
 
+/** Turns the page to a scheme and a size, and waits for what fades from one colour to another. */
+async function turn(page, colorScheme, viewport) {
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize(viewport);
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((it) => it instanceof CSSTransition).map((it) => it.finished.catch(() => undefined))));
+}
+
 /** The page as a person sees it, in both schemes and at both ends of the widths. */
 export async function photograph(page, name) {
   await mkdir(shots, { recursive: true });
   for (const colorScheme of ['light', 'dark']) {
     for (const [size, viewport] of [['wide', { width: 1360, height: 900 }], ['phone', { width: 360, height: 760 }]]) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize(viewport);
+      await turn(page, colorScheme, viewport);
       await page.screenshot({ path: path.join(shots, `${name}-${colorScheme}-${size}.png`) });
     }
   }
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.setViewportSize({ width: 1280, height: 860 });
+  await turn(page, 'light', { width: 1280, height: 860 });
 }
 
 const axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
@@ -163,14 +168,12 @@ export async function inaccessible(page) {
   const found = new Set();
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [1280, 360]) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 860 });
+      await turn(page, colorScheme, { width, height: 860 });
       const { violations } = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ['violations'] }); })()`);
       for (const it of violations) found.add(`${it.id} at ${width} ${colorScheme}: ${it.nodes.map((node) => node.target.join(' ')).join(', ')}`);
       if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) found.add(`scrolls sideways at ${width}`);
     }
   }
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.setViewportSize({ width: 1280, height: 860 });
+  await turn(page, 'light', { width: 1280, height: 860 });
   return [...found];
 }
