@@ -69,7 +69,8 @@ export const PaddedCommand: Story = {
   args: { subject: HOSTILE['padded'] as Subject },
   play: async ({ canvasElement }) => {
     const shown = within(canvasElement).getByLabelText('Command');
-    await expect(shown.textContent).toContain('ls␠×4000; \\e[8mrm -rf ~\\e[0m\\u{200B} # \\u{202E}dliub\\u{202C}');
+    await expect(shown.textContent).toContain('ls4000 spaces; \\e[8mrm -rf ~\\e[0m\\u{200B} # \\u{202E}dliub\\u{202C}');
+    await expect(within(shown).getByText('4000 spaces')).toHaveAttribute('title', '4000 spaces in a row, padding');
     await expect(shown.scrollHeight).toBeLessThanOrEqual(shown.clientHeight);
     await expect(within(canvasElement).getByTestId('hidden-warning')).toHaveTextContent('4000 spaces in a row, padding');
   },

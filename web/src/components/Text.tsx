@@ -14,7 +14,7 @@ export function Visible(props: { text: string; prose?: boolean; class?: string }
   return (
     <span class={`untrusted ${props.class ?? ''}`}>
       <For each={segments(props.text, props.prose)}>
-        {(it) => <Show when={it.hidden} fallback={it.text}>{(name) => <span class="hiddenchar" title={name()}>{it.text}</span>}</Show>}
+        {(it) => <Show when={it.hidden} fallback={it.text}>{(name) => <span class="hiddenchar" title={name()}>{it.words ?? it.text}</span>}</Show>}
       </For>
     </span>
   );

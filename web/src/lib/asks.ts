@@ -46,7 +46,7 @@ export function offerWords(offer: Offer, ask?: Asked): OfferWords {
   const ofAgent = !ask || isOfAgent(ask);
   switch (offer.decision) {
     case 'accept':
-      return ask?.subject.type === 'url' ? { verb: 'Done', reach: '', tone: 'yes' } : { verb: 'Accept', reach: reach || 'once', tone: 'yes' };
+      return ask?.subject.type === 'url' ? { verb: 'Done', reach: '', tone: 'yes' } : ask?.subject.type === 'adoption' ? { verb: 'Accept', reach: '', tone: 'yes' } : { verb: 'Accept', reach: reach || 'once', tone: 'yes' };
     case 'acceptForSession':
       return { verb: 'Accept', reach: reach || 'for this thread', tone: 'wide' };
     case 'acceptAlways':

@@ -4,6 +4,8 @@ export interface Segment {
   text: string;
   /** Set when `text` stands for a character that was not shown as it is: what that character is. */
   hidden?: string;
+  /** Words for the same, where there is room for markup that tells them from the text. */
+  words?: string;
 }
 
 const NAMES: Record<number, string> = {
@@ -71,10 +73,10 @@ const PADDING: Record<string, [most: number, mark: string, name: string]> = {
 export function segments(text: string, prose = false): Segment[] {
   const out: Segment[] = [];
   let plain = '';
-  const hide = (shown: string, hidden: string) => {
+  const hide = (shown: string, hidden: string, words?: string) => {
     if (plain) out.push({ text: plain });
     plain = '';
-    out.push({ text: shown, hidden });
+    out.push({ text: shown, hidden, ...(words ? { words } : {}) });
   };
   for (let at = 0; at < text.length;) {
     const code = text.codePointAt(at) ?? 0;
@@ -93,7 +95,7 @@ export function segments(text: string, prose = false): Segment[] {
     if (padding) {
       const [most, mark, name] = padding;
       if (n <= most) plain += char.repeat(n);
-      else hide(`${mark}×${n}`, `${n} ${name} in a row, padding`);
+      else hide(`${mark}×${n}`, `${n} ${name} in a row, padding`, `${n} ${name}`);
       // What follows is still on another line.
       if (n > most && char === '\n') plain += char;
     } else if (kind && prose && ordinaryInProse(code) && n <= MAX_BLANKS) plain += char.repeat(n);
