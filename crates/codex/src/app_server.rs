@@ -10,6 +10,7 @@ mod outgoing;
 mod params;
 mod peer;
 mod refusals;
+mod rejoin;
 mod requests;
 mod responses;
 mod seat;
@@ -20,11 +21,23 @@ pub(crate) mod wire;
 use pilothouse_core::{AgentError, FromAgent};
 use serde_json::Value;
 
-pub use self::peer::Peer;
+pub use self::{
+    peer::Peer,
+    rejoin::{Missed, MissedTurn},
+};
 
 /// Our name for a session on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
+
+/// The first version to which a session can come back while its turn goes on: what was missed can
+/// be read from it under the names that were heard before.
+const KEEP_FLOOR: versions::Version = versions::Version(0, 153, 0);
+
+/// Whether a session can come back to a Codex of this version; one that doesn't say is today's.
+pub fn can_be_kept(version: Option<&str>) -> bool {
+    crate::dialect::parse(version) >= KEEP_FLOOR
+}
 
 /// Who we say we are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,4 +83,11 @@ pub enum Output {
 /// archiving would hide it from.
 pub fn app_server_args() -> Vec<&'static str> {
     vec!["app-server", "-c", "thread_unload_delay_secs=0"]
+}
+
+/// The same for one that is kept, and is spoken to over a socket. A thread whose turn goes on is not
+/// unloaded although nobody listens to it.
+pub fn kept_app_server_args(socket: &str) -> Vec<String> {
+    let listen = ["--listen".to_owned(), format!("unix://{socket}")];
+    app_server_args().into_iter().map(ToOwned::to_owned).chain(listen).collect()
 }

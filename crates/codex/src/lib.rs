@@ -19,7 +19,10 @@ pub mod proto;
 mod shell;
 
 pub use crate::{
-    app_server::{Client, Output, Peer, Tag, app_server_args, methods},
+    app_server::{
+        Client, Missed, MissedTurn, Output, Peer, Tag, app_server_args, can_be_kept,
+        kept_app_server_args, methods,
+    },
     dialect::{
         Capabilities, Dialect, UnknownDialect, Unspeakable, Unsupported, capabilities, choose,
     },

@@ -2,6 +2,7 @@
 
 mod connection;
 mod conversation;
+pub(crate) mod kept;
 pub(crate) mod launch;
 pub mod lines;
 pub mod locate;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +26,7 @@ use uuid::Uuid;
 use crate::{
     Config, Error,
     agent::{
+        kept,
         locate::Located,
         pool::Pool,
         tree::{self, Ladder, Marker},
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) commands: Commands,
     pub(crate) idle_session: Duration,
+    /// Agents may outlive this process.
+    pub(crate) keeps: bool,
     pub(crate) owned: Owned,
     pub(crate) tasks: TaskTracker,
     pub(crate) leaving: CancellationToken,
@@ -105,12 +109,14 @@ impl Broker {
         let Config { store, store_name, program, retention, agent, policy } = config;
         let node = store.node().0.clone();
         let idle_session = agent.idle_session;
+        let keep = agent.keep.clone();
         let shared = Arc::new(Shared {
             commands: Commands::new(agent.guard.clone(), store_name.clone(), node.clone()),
             pool: Pool::new(agent, store_name.clone(), node),
             policy,
             live: Live::default(),
             idle_session,
+            keeps: keep.is_some(),
             owned: Owned::default(),
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
@@ -121,7 +127,11 @@ impl Broker {
         shared.store.set_presence(presence).await?;
         let nudges = shared.store.subscribe();
         shared.tasks.spawn(crate::ownership::serve_inbox(Arc::clone(&shared), nudges));
-        shared.tasks.spawn(sweep(Arc::clone(&shared), store_name));
+        if shared.keeps {
+            shared.tasks.spawn(crate::ownership::take_up(Arc::clone(&shared)));
+        }
+        let folder = keep.map(|it| it.folder);
+        shared.tasks.spawn(sweep(Arc::clone(&shared), store_name, folder));
         shared.tasks.spawn(crate::upkeep::retire(Arc::clone(&shared), retention));
         Ok(Self { shared })
     }
@@ -392,9 +402,12 @@ pub struct Said {
 }
 
 /// Ends agents whose broker is gone.
-async fn sweep(shared: Arc<Shared>, store_name: String) {
+async fn sweep(shared: Arc<Shared>, store_name: String, kept: Option<PathBuf>) {
     let (store, runtime) = (Arc::clone(&shared.store), tokio::runtime::Handle::current());
     let is_alive = move |marker: &Marker| {
+        if kept.as_deref().is_some_and(|it| kept::is_kept(it, marker)) {
+            return true;
+        }
         // Not whether it is on record: the file may be younger than the node.
         let alive = runtime.block_on(store.is_alive(NodeId(marker.node.clone())));
         alive.unwrap_or_else(|error| {

@@ -10,6 +10,16 @@ use crate::{
     rules::PolicySource,
 };
 
+/// How agents outlive the process that started them. Only for stores on this machine, with a guard,
+/// and from Codex 0.153 on; others end with their broker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// Where their records and sockets are, for this user alone; the same for all nodes of the store.
+    pub folder: PathBuf,
+    /// How long an agent is kept while no node holds it, not counting when the machine sleeps.
+    pub keep_for: Duration,
+}
+
 /// How agents are found, started and ended.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
@@ -21,6 +31,8 @@ pub struct AgentConfig {
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What an agent is started under, so that nothing below it outlives this process.
     pub guard: Option<GuardCommand>,
+    /// Whether agents outlive this process, and how.
+    pub keep: Option<Keep>,
     /// How long each rung of the ladder is given when an agent is ended at leisure.
     pub ladder: Ladder,
     /// How long a process without sessions is kept.
@@ -36,6 +48,7 @@ impl Default for AgentConfig {
             dialect: None,
             env: BTreeMap::new(),
             guard: None,
+            keep: None,
             ladder: Ladder::default(),
             idle_process: Duration::from_mins(1),
             idle_session: Duration::from_mins(30),

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Policy, Progress,
-    Prompt, Seq, Session, SessionId, Spec, Step, ToAgent, WhenBusy,
+    Actor, Ask, Attach, Effect, Envelope, Event, FromAgent, Intent, Moment, Outcome, Policy,
+    Progress, Prompt, Seq, Session, SessionId, Spec, Step, ToAgent, WhenBusy,
 };
 use pilothouse_store::{Append, Epoch, StoreError};
 use tokio::{
@@ -15,10 +15,11 @@ use tokio::{
 
 use crate::{
     Error,
-    agent::pool::{Lease, Wire},
+    agent::pool::{Lease, Whereabouts, Wire},
     broker::{Shared, thread_spec},
     clock,
     ownership::conclusion,
+    rejoin,
     rules::Scene,
     spill,
 };
@@ -75,6 +76,8 @@ pub(crate) struct Driver {
     since_snapshot: u64,
     idle_since: Instant,
     winding: Vec<oneshot::Sender<()>>,
+    /// The session is on its way back to the agent that it had.
+    rejoins: bool,
 }
 
 enum Happening {
@@ -102,6 +105,7 @@ impl Driver {
             since_snapshot: 0,
             idle_since: Instant::now(),
             winding: vec![],
+            rejoins: false,
         }
     }
 
@@ -118,8 +122,32 @@ impl Driver {
         Ok(self.session.seq())
     }
 
-    /// Puts on record what became of a session whose node is gone.
-    pub(crate) async fn recover(&mut self) -> Result<(), Error> {
+    /// Brings the session back to the agent that it had, if that was kept. Gives where it is.
+    async fn rejoin(&mut self) -> Result<Whereabouts, Error> {
+        let agent = self.session.agent().and_then(|it| it.process.clone());
+        let Some(process) = agent else { return Ok(Whereabouts::Gone) };
+        let found = self.shared.pool.find_kept(&process).await.map_err(Error::Agent)?;
+        if found != Whereabouts::Here {
+            return Ok(found);
+        }
+        let missed = rejoin::missed(&*self.shared.store, self.id, &self.session).await?;
+        let Some(missed) = missed else { return Ok(Whereabouts::Gone) };
+        // Before anything is told to the agent: if this fails, it is left as it is.
+        self.carry_out(self.session.on_rejoin()).await?;
+        let spec = thread_spec(self.id, self.session.spec());
+        self.lease = self.shared.pool.rejoin(&process, missed, spec).await;
+        self.rejoins = self.lease.is_some();
+        Ok(if self.rejoins { Whereabouts::Here } else { Whereabouts::Gone })
+    }
+
+    /// Puts on record what became of a session whose node is gone, unless its agent is still there.
+    /// Gives whether it may be run here: another node may hold its agent.
+    pub(crate) async fn recover(&mut self) -> Result<bool, Error> {
+        match self.rejoin().await? {
+            Whereabouts::Here => return Ok(true),
+            Whereabouts::Elsewhere => return Ok(false),
+            Whereabouts::Gone => {}
+        }
         let unfinished = self.session.agent().is_some()
             || self.session.is_attaching()
             || self.session.turn().is_some()
@@ -130,7 +158,23 @@ impl Driver {
             let step = self.decide(FromAgent::Exited { cause, fault: None }, false);
             self.carry_out(step).await?;
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Leaves a kept agent that is at work, for who comes back. Gives whether it did.
+    async fn part(&mut self) -> Result<bool, StoreError> {
+        let Some(lease) = self.lease.as_ref().filter(|it| it.is_kept) else { return Ok(false) };
+        let last = lease.mailbox.take_now();
+        self.on_agent(last).await?;
+        let session = &self.session;
+        let waits = session.turn().is_some() || session.asks().values().any(Ask::is_of_agent);
+        if !waits || session.agent().is_none() {
+            return Ok(false);
+        }
+        if let Some(lease) = self.lease.take() {
+            lease.part().await;
+        }
+        Ok(true)
     }
 
     /// Runs until nothing is left to do or the store takes the session away.
@@ -209,6 +253,10 @@ impl Driver {
                 Ok(false)
             }
             Some(Order::Wind { reply }) => {
+                if self.part().await? {
+                    reply.send(()).ok();
+                    return Ok(true);
+                }
                 if self.session.turn().is_some() {
                     self.winding.push(reply);
                     match self.intend(Intent::Interrupt, &Actor::Node).await {
@@ -277,10 +325,12 @@ impl Driver {
     }
 
     async fn on_agent(&mut self, messages: Vec<FromAgent>) -> Result<(), StoreError> {
-        let asks = messages.iter().any(|it| matches!(it, FromAgent::Asks(_) | FromAgent::AsksAgain(_)));
+        let asks =
+            messages.iter().any(|it| matches!(it, FromAgent::Asks(_) | FromAgent::AsksAgain(_)));
         let human_present = asks && self.shared.human_present().await;
         let (mut events, mut effects) = (vec![], vec![]);
         for message in messages {
+            let message = self.in_this_light(message);
             match message {
                 FromAgent::Delta { item, stream, text } => {
                     // Nobody may hear of an item before it began.
@@ -322,6 +372,21 @@ impl Driver {
         self.idle_since = Instant::now();
         self.append_patiently(events).await?;
         self.perform(effects).await
+    }
+
+    /// A session that came back has lost its agent if it can't have its thread.
+    fn in_this_light(&mut self, message: FromAgent) -> FromAgent {
+        if let FromAgent::Ready { .. } = &message {
+            self.rejoins = false;
+        }
+        match message {
+            FromAgent::NotReady { error } if self.rejoins => {
+                self.rejoins = false;
+                let cause = format!("the kept agent no longer has the thread: {}", error.message);
+                FromAgent::Exited { cause, fault: None }
+            }
+            message => message,
+        }
     }
 
     /// Whoever names an ask that this store does not have is no tool of ours.

@@ -16,6 +16,7 @@ mod error;
 mod feed;
 mod live;
 mod ownership;
+mod rejoin;
 pub mod rules;
 pub mod shell;
 mod spill;
@@ -27,10 +28,8 @@ pub use pilothouse_store as store;
 
 pub use crate::{
     broker::{Broker, Said, Start},
-    command::{
-        COMMAND_TIMEOUT, CommandSpec, LineShell, MAX_COMMAND_OUTPUT, MAX_COMMAND_TIMEOUT,
-    },
-    config::{AgentConfig, Config},
+    command::{COMMAND_TIMEOUT, CommandSpec, LineShell, MAX_COMMAND_OUTPUT, MAX_COMMAND_TIMEOUT},
+    config::{AgentConfig, Config, Keep},
     error::Error,
     feed::{Feed, FeedItem},
     live::LiveItem,

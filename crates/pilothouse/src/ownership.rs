@@ -8,7 +8,9 @@ use std::{
 
 use jiff::Timestamp;
 use pilothouse_core::{Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec};
-use pilothouse_store::{Claim, Conclusion, MAX_PAGE, Nudge, Posted, Store, StoreError};
+use pilothouse_store::{
+    Claim, Conclusion, MAX_PAGE, Nudge, Posted, SessionFilter, Store, StoreError,
+};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
@@ -21,6 +23,8 @@ use crate::{
 
 /// How long a node that owns a session may take to do something.
 const OWNER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long who holds a kept agent has to claim its sessions, before they are looked for again.
+const HANDOVER: Duration = Duration::from_millis(500);
 /// How often an intent is carried again when the session changes hands on its way.
 const MAX_TRIES: u32 = 3;
 
@@ -114,7 +118,15 @@ impl Shared {
         let session = fold(&*self.store, id).await?;
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
         let mut driver = Driver::new(Arc::clone(self), id, epoch, session, inbox);
-        driver.recover().await?;
+        let runs_here = driver.recover().await;
+        if !matches!(runs_here, Ok(true)) {
+            self.store.release(id, epoch).await?;
+        }
+        if !runs_here? {
+            // Who holds its agent claims it in a moment.
+            tokio::time::sleep(HANDOVER).await;
+            return Err(StoreError::Held { session: id, node: self.store.node().clone() }.into());
+        }
         self.run(id, driver, orders.clone());
         Ok(orders)
     }
@@ -311,6 +323,10 @@ pub(crate) async fn serve_inbox(shared: Arc<Shared>, mut nudges: broadcast::Rece
                     shared.live.add(delta.session_id, &delta.item_id, delta.kind, &delta.text);
                 }
             }
+            // Who held a kept agent may have gone.
+            Ok(Nudge::Presence) if shared.keeps => {
+                shared.tasks.spawn(take_up(Arc::clone(&shared)));
+            }
             Ok(Nudge::Feed(_) | Nudge::Concluded(_) | Nudge::Presence) => {}
             Err(broadcast::error::RecvError::Closed) => return,
         }
@@ -336,6 +352,38 @@ async fn take_inbox(shared: &Arc<Shared>, under_way: &Arc<Mutex<BTreeSet<Uuid>>>
             shared.conclude(posted).await;
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         });
+    }
+}
+
+/// Holds the kept agents that nobody holds, and runs their sessions from now on.
+pub(crate) async fn take_up(shared: Arc<Shared>) {
+    let names: BTreeSet<_> = shared.pool.take_up().await.into_iter().collect();
+    if names.is_empty() {
+        return;
+    }
+    if let Err(error) = run_sessions_of(&shared, &names).await {
+        tracing::warn!(%error, "could not look for the sessions of kept agents");
+    }
+}
+
+async fn run_sessions_of(shared: &Arc<Shared>, names: &BTreeSet<String>) -> Result<(), Error> {
+    let mut cursor = None;
+    loop {
+        let page = shared.store.sessions(SessionFilter::default(), MAX_PAGE, cursor).await?;
+        for view in page.rows.iter().filter(|it| it.attached) {
+            let id = view.session_id;
+            let session = fold(&*shared.store, id).await?;
+            let process = session.agent().and_then(|it| it.process.as_ref());
+            if process.is_some_and(|it| names.contains(it))
+                && let Err(error) = shared.driver(id).await
+            {
+                tracing::debug!(session = %id, %error, "could not run a kept agent's session");
+            }
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
     }
 }
 

@@ -97,6 +97,9 @@ impl Peer {
             return self.refuse(&place, &id, &method, &params);
         }
         match place {
+            Place::Known { tag, .. } if self.is_rejoining(tag) => {
+                self.hold(tag, Incoming::Request { id, method, params }, n_bytes)
+            }
             Place::Known { tag, thread, agent } => {
                 let mut outputs = match agent {
                     None => self.join_turn(tag, &params),
@@ -179,6 +182,9 @@ impl Peer {
             return vec![];
         }
         match self.place(&method, &params) {
+            Place::Known { tag, .. } if self.is_rejoining(tag) => {
+                self.hold(tag, Incoming::Notification { method, params }, n_bytes)
+            }
             Place::Known { tag, thread, agent: None } => {
                 // Other notifications may name a turn that is long over.
                 let is_of_turn = method.starts_with("item/") || method.starts_with("turn/");
@@ -233,7 +239,7 @@ impl Peer {
     }
 
     /// Learns that a thread is a sub-agent's, and hears what it said before.
-    fn adopt(
+    pub(super) fn adopt(
         &mut self,
         now: Timestamp,
         tag: Tag,
@@ -397,7 +403,7 @@ impl Peer {
         } else {
             seat.items.complete(thread, &item);
             seat.gathered.item(&body, agent.is_some());
-            true
+            agent.is_some() || seat.is_untold(&item)
         };
         let sub_agents = items::sub_agents(&body);
         let mut outputs = Vec::new();
@@ -425,6 +431,7 @@ impl Peer {
         // The name that the session knows, should Codex use another at the end.
         let name = seat.turn.take().or(told);
         seat.last_turn.clone_from(&name);
+        seat.told = None;
         let (outcome, report) = std::mem::take(&mut seat.gathered).end(turn);
         // Versions before 0.110 do not withdraw what the turn had asked.
         self.asks.retain(|_, it| it.tag != tag || it.thread != thread || it.turn.is_none());

@@ -162,6 +162,9 @@ impl Peer {
 
     /// Puts something to Codex in its words.
     pub fn tell(&mut self, now: Timestamp, tag: Tag, message: ToAgent) -> Vec<Output> {
+        if self.is_rejoining(tag) {
+            return self.hold_wish(tag, message);
+        }
         match message {
             ToAgent::StartTurn { turn: _, prompt } => self.start_turn(now, tag, &prompt),
             ToAgent::Steer { turn, prompt } => self.steer(now, tag, &turn, &prompt),
@@ -313,6 +316,7 @@ impl Peer {
                 | Purpose::Interrupt { .. }
                 | Purpose::Leave { .. }
                 | Purpose::Manage { .. }
+                | Purpose::LookBack { .. }
                 | Purpose::Quiet
                 | Purpose::Raw(_) => json!({ "code": "TIMEOUT" }),
             };

@@ -39,6 +39,8 @@ pub(crate) enum Purpose {
     Leave { thread: String, step: LeaveStep },
     /// Something that a person or caller wants, of which only failure is told.
     Manage { tag: Tag, seat: u64 },
+    /// A session that came back looks for what it missed.
+    LookBack { tag: Tag, seat: u64 },
     /// Nobody waits for the answer.
     Quiet,
     /// Somebody outside waits for the answer.
@@ -78,6 +80,7 @@ impl Outgoing {
             Purpose::Interrupt { .. }
             | Purpose::Leave { .. }
             | Purpose::Manage { .. }
+            | Purpose::LookBack { .. }
             | Purpose::Quiet
             | Purpose::Raw(_) => REQUEST_TIMEOUT,
         }
@@ -94,6 +97,7 @@ impl Outgoing {
             Purpose::Attach { .. }
             | Purpose::StartTurn { .. }
             | Purpose::Manage { .. }
+            | Purpose::LookBack { .. }
             | Purpose::Raw(_) => false,
         }
     }
@@ -128,6 +132,7 @@ impl Requests {
             | Purpose::Interrupt { .. }
             | Purpose::Leave { .. }
             | Purpose::Manage { .. }
+            | Purpose::LookBack { .. }
             | Purpose::Quiet
             | Purpose::Raw(_) => {
                 let free = self.in_flight.len() < MAX_IN_FLIGHT && self.waiting.is_empty();

@@ -46,6 +46,9 @@ impl Peer {
             Purpose::Manage { tag, seat } if outgoing.method == "review/start" => {
                 self.on_turn_taken(tag, seat, &result)
             }
+            Purpose::LookBack { tag, seat } => {
+                self.on_looked_back(now, &outgoing.method, tag, seat, &result)
+            }
             Purpose::Manage { .. } | Purpose::Quiet => vec![],
             Purpose::Raw(id) => vec![Output::Answered { id, result: Ok(result) }],
         }
@@ -87,6 +90,10 @@ impl Peer {
                 }
                 vec![failure(tag, outgoing.method, error)]
             }
+            Purpose::LookBack { tag, seat } => match self.seats.get(&tag) {
+                Some(it) if it.number == seat => self.give_up_rejoin(tag, &error.message),
+                Some(_) | None => vec![],
+            },
             Purpose::Quiet => vec![],
             Purpose::Raw(id) => vec![Output::Answered { id, result: Err(error) }],
         }
@@ -178,6 +185,7 @@ impl Peer {
         for message in early {
             outputs.extend(self.on_message(now, message, 0));
         }
+        outputs.extend(self.look_back(now, tag, result));
         outputs
     }
 

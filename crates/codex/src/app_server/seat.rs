@@ -1,6 +1,6 @@
 //! A session's place on the connection: its thread, its turn, its sub-agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pilothouse_core::{FromAgent, Spec, SubAgent};
 
@@ -8,6 +8,7 @@ use super::{
     gathered::Gathered,
     items::Items,
     params::{FirstTurn, Sandboxes},
+    rejoin::Rejoin,
 };
 
 /// Most sub-agents of one session.
@@ -38,6 +39,10 @@ pub(crate) struct Seat {
     pub(crate) gathered: Gathered,
     /// Its items and those of its sub-agents.
     pub(crate) items: Items,
+    /// What is yet to be read, if the session came back to a thread that ran on.
+    pub(crate) rejoin: Option<Box<Rejoin>>,
+    /// Items of the turn that it came back to whose end was told.
+    pub(crate) told: Option<BTreeSet<String>>,
     /// Its sub-agents by their threads.
     pub(crate) children: BTreeMap<String, Child>,
 }
@@ -63,6 +68,8 @@ impl Seat {
             last_turn: None,
             gathered: Gathered::default(),
             items: Items::default(),
+            rejoin: None,
+            told: None,
             children: BTreeMap::new(),
         }
     }

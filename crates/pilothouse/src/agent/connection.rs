@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use pilothouse_codex::{Output as Said, Tag};
+use pilothouse_codex::{Missed, Output as Said, Tag};
 use pilothouse_core::{AgentError, Attach, Fault, FromAgent, Spec, ToAgent};
 use serde_json::{Value, json};
 use tokio::{
@@ -28,6 +28,10 @@ pub(crate) const MAX_ORDERS: usize = 1_024;
 pub(crate) enum Order {
     /// Bring a thread to a session.
     Attach { tag: Tag, how: Attach, spec: Box<Spec>, mailbox: Arc<Mailbox> },
+    /// Bring a session back to the thread that it had, in this process.
+    Rejoin { tag: Tag, missed: Box<Missed>, spec: Box<Spec>, mailbox: Arc<Mailbox> },
+    /// Leave the thread as it is, with its turn under way, for who comes back to it.
+    Part { tag: Tag },
     /// Tell the thread something.
     Tell { tag: Tag, message: Box<ToAgent> },
     /// Take the thread from its session; what it runs ends.
@@ -41,7 +45,7 @@ pub(crate) enum Order {
     },
     /// End the turn that was begun and has no name yet, where turns have processes.
     GiveUp,
-    /// End the process.
+    /// End the process; leave it, if it is kept and something goes on there.
     End { ladder: Ladder },
 }
 
@@ -56,6 +60,10 @@ pub(crate) struct Connection {
     ladder: Ladder,
     idle_limit: Duration,
     idle_since: Option<Instant>,
+    /// The process outlives us.
+    is_kept: bool,
+    /// Sessions that left something going on.
+    n_parted: usize,
     cause: Option<String>,
     fault: Option<Fault>,
     ending: JoinSet<()>,
@@ -88,13 +96,21 @@ impl Connection {
             ladder,
             idle_limit,
             idle_since: Some(Instant::now()),
+            is_kept: false,
+            n_parted: 0,
             cause: None,
             fault: None,
             ending: JoinSet::new(),
         }
     }
 
-    /// Runs until the process is gone.
+    /// The same for a process that outlives us.
+    pub(crate) fn kept(mut self) -> Self {
+        self.is_kept = true;
+        self
+    }
+
+    /// Runs until the process is gone, or is left.
     pub(crate) async fn run(mut self) {
         let hello = self.peer.hello(now());
         self.perform(hello, 0);
@@ -107,7 +123,7 @@ impl Connection {
                 output = self.process.next() => Happening::Process(output),
                 order = self.orders.recv(), if orders_open => Happening::Order(order),
                 () = at(deadline) => Happening::Deadline,
-                () = at(idle), if self.ending.is_empty() => Happening::Idle,
+                () = at(idle), if self.ending.is_empty() && self.n_parted == 0 => Happening::Idle,
             };
             match happening {
                 Happening::Process(Some(Output::Line(line))) => self.on_line(line),
@@ -116,6 +132,10 @@ impl Connection {
                     return;
                 }
                 Happening::Process(None) => return,
+                Happening::Order(Some(Order::End { .. }) | None) if self.n_parted > 0 => {
+                    tracing::info!(process = self.name, "left an agent at work, to come back to");
+                    return;
+                }
                 Happening::Order(Some(order)) => self.on_order(order),
                 Happening::Order(None) => {
                     orders_open = false;
@@ -156,6 +176,16 @@ impl Connection {
                 self.mailboxes.insert(tag, mailbox);
                 self.idle_since = None;
                 self.peer.attach(now, tag, &how, &spec)
+            }
+            Order::Rejoin { tag, missed, spec, mailbox } => {
+                self.mailboxes.insert(tag, mailbox);
+                self.idle_since = None;
+                self.peer.rejoin(now, tag, *missed, &spec)
+            }
+            Order::Part { tag } => {
+                self.mailboxes.remove(&tag);
+                self.n_parted += usize::from(self.is_kept);
+                return;
             }
             Order::Tell { tag, message } => self.peer.tell(now, tag, *message),
             Order::Detach { tag, forever } => {
@@ -235,6 +265,11 @@ impl Connection {
         }
         // From here on nobody gets a thread of it: the pool starts another process.
         self.orders.close();
+        let mut ladder = ladder;
+        if self.is_kept {
+            // It has no stdin that could be closed.
+            ladder.close_stdin = Duration::ZERO;
+        }
         let handle = self.process.handle().clone();
         let name = self.name.clone();
         self.ending.spawn(async move {
@@ -253,7 +288,7 @@ impl Connection {
         // Orders that came too late: their sessions must hear it too.
         while let Ok(order) = self.orders.try_recv() {
             match order {
-                Order::Attach { mailbox, .. } => {
+                Order::Attach { mailbox, .. } | Order::Rejoin { mailbox, .. } => {
                     let (cause, fault) = (cause.clone(), self.fault);
                     mailbox.push(FromAgent::Exited { cause, fault }, 0);
                 }
@@ -261,7 +296,11 @@ impl Connection {
                     let detail = self.fault.map_or(Value::Null, |it| json!({ "code": it.code() }));
                     drop(reply.send(Err(AgentError { message: cause.clone(), detail })));
                 }
-                Order::Tell { .. } | Order::Detach { .. } | Order::GiveUp | Order::End { .. } => {}
+                Order::Tell { .. }
+                | Order::Detach { .. }
+                | Order::Part { .. }
+                | Order::GiveUp
+                | Order::End { .. } => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The conversation with a process that stays, whichever of the two dialects it is in.
 
 use jiff::Timestamp;
-use pilothouse_codex::{Client, Output, Peer, Tag, proto};
+use pilothouse_codex::{Client, Missed, Output, Peer, Tag, proto};
 use pilothouse_core::{Attach, Fault, Spec, ToAgent};
 use serde_json::Value;
 
@@ -49,6 +49,23 @@ impl Conversation {
         spec: &Spec,
     ) -> Vec<Output> {
         with!(it in self => it.attach(now, tag, how, spec))
+    }
+
+    /// Only a process that is kept can be come back to, and that is an app-server.
+    pub(crate) fn rejoin(
+        &mut self,
+        now: Timestamp,
+        tag: Tag,
+        missed: Missed,
+        spec: &Spec,
+    ) -> Vec<Output> {
+        match self {
+            Self::AppServer(peer) => peer.rejoin(now, tag, missed, spec),
+            Self::Proto(peer) => {
+                let how = Attach::Resume { thread: missed.thread };
+                peer.attach(now, tag, &how, spec)
+            }
+        }
     }
 
     pub(crate) fn receive(&mut self, now: Timestamp, line: &str) -> Vec<Output> {

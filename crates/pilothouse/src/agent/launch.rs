@@ -4,31 +4,43 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use pilothouse_codex::{Capabilities, Dialect, capabilities, choose};
-use pilothouse_core::AgentError;
+use pilothouse_codex::{
+    Capabilities, Dialect, can_be_kept, capabilities, choose, kept_app_server_args,
+};
+use pilothouse_core::{AgentError, SessionId};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::{
+    kept::{self, Paths, Record},
     locate::{self, Located, Places},
     process::{Process, Spawn},
     tree::Marker,
 };
-use crate::config::AgentConfig;
+use crate::config::{AgentConfig, Keep};
+
+/// What differs between shells and means nothing to an agent.
+const PASSING: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// Starts agents of one configuration.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) config: AgentConfig,
-    store_name: String,
+    pub(crate) store_name: String,
     node: String,
     located: Mutex<Option<Located>>,
     program: Mutex<Option<Program>>,
     pids: Mutex<BTreeMap<String, u32>>,
     n_started: AtomicU64,
+    /// Whether it was said that agents can't be kept.
+    warned: OnceLock<()>,
 }
 
 /// The Codex that is there.
@@ -58,6 +70,7 @@ impl Launch {
             program: Mutex::default(),
             pids: Mutex::default(),
             n_started: AtomicU64::new(0),
+            warned: OnceLock::new(),
         }
     }
 
@@ -131,8 +144,82 @@ impl Launch {
             failure("APP_SERVER_START_FAILED", &problem)
         })?;
         let pid = process.handle().agent_pid();
-        self.pids.lock().await.insert(name.to_owned(), pid);
+        self.note(name, pid).await;
         Ok(process)
+    }
+
+    /// How the program is kept, if it is to be and can be.
+    pub(crate) fn keeps(&self, program: &Program) -> Option<&Keep> {
+        let keep = self.config.keep.as_ref()?;
+        let version = program.version.as_deref();
+        let problem = if program.dialect != Dialect::AppServer {
+            "only `codex app-server` can be come back to"
+        } else if !can_be_kept(version) {
+            "it takes Codex 0.153 or later"
+        } else if self.config.guard.is_none() {
+            "nothing guards them"
+        } else {
+            return Some(keep);
+        };
+        self.warned.get_or_init(|| {
+            tracing::warn!(version, "agents are not kept, and end with Pilothouse: {problem}");
+        });
+        None
+    }
+
+    /// Starts it as a process of that name that outlives us, for one session or for all.
+    pub(crate) async fn start_kept(
+        &self,
+        program: &Program,
+        name: &str,
+        serves: Option<SessionId>,
+        keep: &Keep,
+    ) -> Result<Process, AgentError> {
+        let started = async {
+            let paths = Paths::of(&keep.folder, name)?;
+            paths.make_dirs()?;
+            let socket = paths.socket.to_string_lossy();
+            let mut spawn = Spawn::new(program.path.clone(), kept::marker(&self.store_name, name));
+            spawn.args = kept_app_server_args(&socket).into_iter().map(OsString::from).collect();
+            spawn.env.clone_from(&self.config.env);
+            spawn.guard.clone_from(&self.config.guard);
+            let (path, version) = (&program.path, program.version.clone());
+            let likeness = self.likeness(program);
+            let record = Record::new(name.to_owned(), path, version, likeness, serves);
+            kept::start(spawn, &record, paths, keep).await
+        };
+        let process = started.await.map_err(|it| {
+            let problem = format!("could not start {}: {it}", program.path.display());
+            failure("APP_SERVER_START_FAILED", &problem)
+        })?;
+        self.note(name, process.handle().agent_pid()).await;
+        Ok(process)
+    }
+
+    /// A fingerprint of all that a process has from this broker: sessions of two brokers may share
+    /// one if this is the same.
+    pub(crate) fn likeness(&self, program: &Program) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        };
+        add(program.path.as_os_str().as_encoded_bytes());
+        add(program.version.as_deref().unwrap_or_default().as_bytes());
+        let mut env: BTreeMap<OsString, Option<OsString>> =
+            std::env::vars_os().map(|(name, value)| (name, Some(value))).collect();
+        env.extend(self.config.env.clone());
+        env.retain(|name, _| !PASSING.iter().any(|it| name == it));
+        for (name, value) in env {
+            add(name.as_encoded_bytes());
+            add(value.unwrap_or_default().as_encoded_bytes());
+        }
+        hash.finalize().iter().take(16).fold(String::new(), |res, it| format!("{res}{it:02x}"))
+    }
+
+    /// A process runs under this name.
+    pub(crate) async fn note(&self, name: &str, pid: u32) {
+        self.pids.lock().await.insert(name.to_owned(), pid);
     }
 
     /// A process that was started is gone.

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use pilothouse_codex::{Capabilities, Dialect, Tag, app_server_args, proto};
+use pilothouse_codex::{Capabilities, Dialect, Missed, Tag, app_server_args, capabilities, proto};
 use pilothouse_core::{AgentError, Attach, Isolation, Prompt, SessionId, Spec, ToAgent, TurnId};
 use serde_json::Value;
 use tokio::{
@@ -22,9 +22,11 @@ use tokio::{
 use super::{
     connection::{Connection, MAX_ORDERS, Order},
     conversation::Conversation,
+    kept::{self, Found, Record},
     launch::{Launch, Program, failure},
     locate::Located,
     mailbox::Mailbox,
+    process::Process,
     tree::Ladder,
     turns::Turns,
 };
@@ -41,6 +43,15 @@ enum Key {
     Own(SessionId),
 }
 
+impl Key {
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Shared => None,
+            Self::Own(session) => Some(*session),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Pool {
     launch: Arc<Launch>,
@@ -52,8 +63,28 @@ pub(crate) struct Pool {
 struct State {
     /// Who takes the orders for what runs: a process, or a session with a process a turn.
     processes: BTreeMap<Key, mpsc::Sender<Order>>,
+    /// Those that outlive us, by their names; some were started by brokers that are gone.
+    kept: BTreeMap<String, Kept>,
     tasks: JoinSet<()>,
     stopped: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    orders: mpsc::Sender<Order>,
+    /// What can be done with it.
+    can: Capabilities,
+}
+
+/// Where a kept agent is that a session had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// With this broker.
+    Here,
+    /// With another broker.
+    Elsewhere,
+    /// It is gone, or there never was one.
+    Gone,
 }
 
 /// A session's hold on an agent.
@@ -66,6 +97,8 @@ pub(crate) struct Lease {
     pub(crate) can: Capabilities,
     /// The turn that it was brought for and can't be parted from, and how it was brought.
     pub(crate) brought_for: Option<(TurnId, Attach)>,
+    /// The agent outlives us.
+    pub(crate) is_kept: bool,
     detached: bool,
 }
 
@@ -84,6 +117,12 @@ impl Lease {
     pub(crate) async fn detach(mut self, forever: bool) {
         self.detached = true;
         drop(self.orders.send(Order::Detach { tag: self.tag, forever }).await);
+    }
+
+    /// Leaves a kept agent at what it does, for who comes back to it.
+    pub(crate) async fn part(mut self) {
+        self.detached = true;
+        drop(self.orders.send(Order::Part { tag: self.tag }).await);
     }
 
     /// A way to ask the agent something, for others to hold.
@@ -146,10 +185,12 @@ impl Pool {
         if !is_possible {
             return Err(cannot(&program, &how));
         }
+        let is_kept = self.launch.keeps(&program).is_some();
         let lease = |orders, brought_for| {
             let mailbox = Arc::clone(&mailbox);
-            Lease { tag, orders, mailbox, can, brought_for, detached: false }
+            Lease { tag, orders, mailbox, can, brought_for, is_kept, detached: false }
         };
+
         match program.dialect {
             Dialect::AppServer => {
                 let key = match spec.isolation {
@@ -231,6 +272,7 @@ impl Pool {
             return Err(failure("CANCELLED", "this Pilothouse is stopping"));
         }
         state.processes.retain(|_, it| !it.is_closed());
+        state.kept.retain(|_, it| !it.orders.is_closed());
         while state.tasks.try_join_next().is_some() {}
         Ok(state)
     }
@@ -256,8 +298,99 @@ impl Pool {
         if let Some(orders) = state.processes.get(key) {
             return Ok(orders.clone());
         }
+        if let Some(keep) = self.launch.keeps(program) {
+            let name = self.launch.name();
+            let process = self.launch.start_kept(program, &name, key.session(), keep).await?;
+            let orders = self.look_after(&mut state, process, &name, program.capabilities());
+            state.processes.insert(key.clone(), orders.clone());
+            return Ok(orders);
+        }
         let args = app_server_args().iter().map(Into::into).collect();
         self.converse(&mut state, key.clone(), program, args, None).await
+    }
+
+    /// Finds the kept agent of a name, and holds it from now on if nobody does.
+    pub(crate) async fn find_kept(&self, name: &str) -> Result<Whereabouts, AgentError> {
+        let Some(keep) = &self.launch.config.keep else { return Ok(Whereabouts::Gone) };
+        let mut state = self.open_state().await?;
+        if state.kept.contains_key(name) {
+            return Ok(Whereabouts::Here);
+        }
+        match kept::take(&keep.folder, &self.launch.store_name, name).await {
+            Found::Elsewhere => Ok(Whereabouts::Elsewhere),
+            Found::Gone => Ok(Whereabouts::Gone),
+            Found::Held(held) => {
+                let (process, record) = *held;
+                let can = capabilities(Dialect::AppServer, record.version.as_deref());
+                self.launch.note(name, process.handle().agent_pid()).await;
+                let orders = self.look_after(&mut state, process, name, can);
+                self.share(&mut state, &record, orders).await;
+                tracing::info!(process = name, "came back to an agent");
+                Ok(Whereabouts::Here)
+            }
+        }
+    }
+
+    /// Holds all kept agents that nobody holds; gives the names of those that are new here.
+    pub(crate) async fn take_up(&self) -> Vec<String> {
+        let Some(keep) = &self.launch.config.keep else { return vec![] };
+        let mut res = Vec::new();
+        for name in kept::names(&keep.folder) {
+            let is_new = self.open_state().await.is_ok_and(|it| !it.kept.contains_key(&name));
+            if is_new && self.find_kept(&name).await.is_ok_and(|it| it == Whereabouts::Here) {
+                res.push(name);
+            }
+        }
+        res
+    }
+
+    /// Brings a session back to its thread in a kept agent that we hold; nothing if that has gone
+    /// meanwhile.
+    pub(crate) async fn rejoin(&self, name: &str, missed: Missed, spec: Spec) -> Option<Lease> {
+        let state = self.open_state().await.ok()?;
+        let Kept { orders, can } = state.kept.get(name)?;
+        let tag = Tag(self.tags.fetch_add(1, Ordering::Relaxed));
+        let mailbox = Arc::new(Mailbox::default());
+        let (orders, can) = (orders.clone(), *can);
+        drop(state);
+        let order = Order::Rejoin {
+            tag,
+            missed: Box::new(missed),
+            spec: Box::new(spec),
+            mailbox: Arc::clone(&mailbox),
+        };
+        orders.send(order).await.ok()?;
+        Some(Lease { tag, orders, mailbox, can, brought_for: None, is_kept: true, detached: false })
+    }
+
+    /// New sessions may share it too, if we would have started it like that.
+    async fn share(&self, state: &mut State, record: &Record, orders: mpsc::Sender<Order>) {
+        let Ok(program) = self.launch.program().await else { return };
+        if self.launch.likeness(&program) == record.likeness {
+            let key = record.serves.map_or(Key::Shared, Key::Own);
+            state.processes.entry(key).or_insert(orders);
+        }
+    }
+
+    fn look_after(
+        &self,
+        state: &mut State,
+        process: Process,
+        name: &str,
+        can: Capabilities,
+    ) -> mpsc::Sender<Order> {
+        let (orders, inbox) = mpsc::channel(MAX_ORDERS);
+        let AgentConfig { ladder, idle_process, .. } = self.launch.config;
+        let peer = Conversation::app_server(name);
+        let connection =
+            Connection::new(process, peer, name.to_owned(), inbox, ladder, idle_process).kept();
+        let (launch, ended) = (Arc::clone(&self.launch), name.to_owned());
+        state.tasks.spawn(async move {
+            connection.run().await;
+            launch.forget(&ended).await;
+        });
+        state.kept.insert(name.to_owned(), Kept { orders: orders.clone(), can });
+        orders
     }
 
     async fn proto(
@@ -307,7 +440,9 @@ impl Pool {
     pub(crate) async fn stop(&self, ladder: Ladder) {
         let mut state = self.state.lock().await;
         state.stopped = true;
-        for orders in std::mem::take(&mut state.processes).into_values() {
+        let kept = std::mem::take(&mut state.kept).into_values().map(|it| it.orders);
+        let processes = std::mem::take(&mut state.processes).into_values();
+        for orders in kept.chain(processes) {
             drop(orders.send(Order::End { ladder }).await);
         }
         while state.tasks.join_next().await.is_some() {}

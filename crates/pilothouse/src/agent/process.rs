@@ -1,5 +1,6 @@
 //! An agent's process: started, written to without waiting for it, read from, and ended.
 
+mod socket;
 mod stderr;
 
 use std::{
@@ -22,7 +23,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::stderr::Tail;
+pub(crate) use self::socket::{RETURN_LIMIT, START_LIMIT};
+use self::{socket::Socket, stderr::Tail};
 use super::{
     lines::{Line, Lines, MAX_LINE},
     tree::{
@@ -133,11 +135,28 @@ pub struct EndError {
 /// agent's own process. [`end`](Self::end) is the way to end it well.
 #[derive(Debug)]
 pub struct Process {
-    lines: Lines<ChildStdout>,
+    lines: Source,
     lines_over: bool,
     exiting: Exiting,
     handle: Handle,
     _tasks: JoinSet<()>,
+}
+
+/// What an agent's lines are read from.
+#[derive(Debug)]
+enum Source {
+    Pipe(Lines<ChildStdout>),
+    Socket(Box<Socket>),
+}
+
+impl Source {
+    /// Cancel-safe.
+    async fn next(&mut self) -> Option<Line> {
+        match self {
+            Self::Pipe(lines) => lines.next().await,
+            Self::Socket(socket) => socket.next().await,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -178,7 +197,7 @@ impl Process {
         let keeper = Keeper { child, leash, marker: spawn.marker };
         tasks.spawn(keeper.run(orders_rx, stderr_over_rx, exit_tx));
 
-        let lines = Lines::new(stdout, spawn.max_line);
+        let lines = Source::Pipe(Lines::new(stdout, spawn.max_line));
         Ok(Self { lines, lines_over: false, exiting: Exiting::No, handle, _tasks: tasks })
     }
 
@@ -421,7 +440,7 @@ impl Keeper {
             // A guard that was itself killed says nothing, and then its own status is what we know.
             status = leash.agent_status().or(status);
         }
-        let n_left_behind = self.kill_marked(None).await;
+        let n_left_behind = kill_marked(&self.marker, None).await;
         // With everything gone it ends at once, unless something unfound holds it.
         timeout(LINGER, stderr_over).await.ok();
         exit.send_replace(Some(Exit { status, n_left_behind }));
@@ -435,26 +454,25 @@ impl Keeper {
             (Order::Terminate, None) => system::terminate(pid),
             (Order::Kill, Some(leash)) => leash.kill(),
             (Order::Kill, None) | (Order::KillOurselves, _) => {
-                self.kill_marked(Some(pid)).await;
+                kill_marked(&self.marker, Some(pid)).await;
             }
         }
     }
+}
 
-    async fn kill_marked(&self, root: Option<u32>) -> usize {
-        let marker = self.marker.clone();
-        let hunt =
-            tokio::task::spawn_blocking(move || system::kill_marked(&marker, root, KILL_LIMIT));
-        match hunt.await.map_err(io::Error::other).and_then(|it| it) {
-            Ok(hunt) => {
-                if !hunt.left.is_empty() {
-                    tracing::warn!(left = ?hunt.left, "some of an agent's processes do not end");
-                }
-                hunt.n_killed
+async fn kill_marked(marker: &Marker, root: Option<u32>) -> usize {
+    let marker = marker.clone();
+    let hunt = tokio::task::spawn_blocking(move || system::kill_marked(&marker, root, KILL_LIMIT));
+    match hunt.await.map_err(io::Error::other).and_then(|it| it) {
+        Ok(hunt) => {
+            if !hunt.left.is_empty() {
+                tracing::warn!(left = ?hunt.left, "some of an agent's processes do not end");
             }
-            Err(error) => {
-                tracing::warn!(%error, "an agent's processes could not be searched for");
-                0
-            }
+            hunt.n_killed
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an agent's processes could not be searched for");
+            0
         }
     }
 }

@@ -144,6 +144,8 @@ impl Turns {
                 }
             }
             Some(Order::End { ladder }) => self.leave("Pilothouse is stopping", ladder),
+            // Nothing comes back to a process that goes with its turn.
+            Some(Order::Rejoin { .. } | Order::Part { .. }) => {}
             Some(Order::Detach { .. } | Order::Attach { .. }) | None => {
                 self.leave("Pilothouse let it go", ladder);
             }

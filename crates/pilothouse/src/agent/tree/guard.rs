@@ -4,6 +4,10 @@
 //! parent has gone. A subreaper loses neither, as orphans become its children; but it is a
 //! property of a whole process, which an embedded library must not change. Hence a process of its
 //! own: it adopts, and ends everything below it when its leash closes or the agent leaves.
+//!
+//! A guard that keeps its agent waits when its leash closes, and takes another broker's.
+
+mod keep;
 
 use std::{
     ffi::{OsStr, OsString, c_int},
@@ -17,7 +21,7 @@ use std::{
             process::{CommandExt, ExitStatusExt},
         },
     },
-    process::{Command, ExitCode, ExitStatus},
+    process::{ChildStderr, Command, ExitCode, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     thread,
     time::{Duration, Instant},
@@ -31,6 +35,7 @@ use rustix::{
     },
 };
 
+use self::keep::Keep;
 use super::{
     leash::{Word, next_order, order},
     linux::kill_below_us,
@@ -54,6 +59,10 @@ const CANNOT_START: u8 = 126;
 
 /// Be a guard: `--leash FD -- PROGRAM ARGS…`, without the `guard` before it.
 ///
+/// With `--keep SECONDS RECORD STDERR CONTROL SOCKET` before the program the agent outlives its
+/// broker: it is ended when nobody has held it for so long. Brokers come back through the socket
+/// CONTROL; the agent itself is told to listen on SOCKET; RECORD and both go with the agent.
+///
 /// To be called first thing in `main`, before there are other threads: it makes the whole process
 /// a subreaper, ignores signals, and gives up stdin and stdout. Returns what the process should
 /// exit with: the agent's own code, or 128 and the signal that ended it.
@@ -69,6 +78,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 struct Order {
     leash: UnixStream,
+    keep: Option<Keep>,
     program: OsString,
     args: Vec<OsString>,
 }
@@ -79,8 +89,15 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> io::Result<Order> {
     let mut expect = |word: &str| args.next().filter(|it| it == OsStr::new(word)).ok_or_else(usage);
     expect("--leash")?;
     let fd: RawFd = args.next().and_then(|it| it.to_str()?.parse().ok()).ok_or_else(usage)?;
-    let mut expect = |word: &str| args.next().filter(|it| it == OsStr::new(word)).ok_or_else(usage);
-    expect("--")?;
+    let mut word = args.next().ok_or_else(usage)?;
+    let mut keep = None;
+    if word == OsStr::new("--keep") {
+        keep = Some(Keep::parse(&mut args).ok_or_else(usage)?);
+        word = args.next().ok_or_else(usage)?;
+    }
+    if word != OsStr::new("--") {
+        return Err(usage());
+    }
     let program = args.next().ok_or_else(usage)?;
     if fd <= 2 {
         return Err(usage());
@@ -93,27 +110,33 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> io::Result<Order> {
     // SAFETY: it is open, and was passed to us to be ours; nothing else here knows of it.
     #[expect(unsafe_code, reason = "the leash crosses exec as a number")]
     let leash = unsafe { UnixStream::from_raw_fd(fd) };
-    Ok(Order { leash, program, args: args.collect() })
+    Ok(Order { leash, keep, program, args: args.collect() })
 }
 
-#[derive(Clone, Copy)]
 enum Happening {
     Terminate,
     Kill,
     LeashGone,
+    /// A broker comes for an agent that is kept.
+    Caller(UnixStream),
     AgentExited(ExitStatus),
     /// There are no children, so nothing is below us: an orphan would have become a child.
     NothingLeft,
 }
 
-fn watch(Order { mut leash, program, args }: Order) -> io::Result<ExitStatus> {
+fn watch(Order { mut leash, keep, program, args }: Order) -> io::Result<ExitStatus> {
     set_child_subreaper(Some(getpid()))?;
     set_signals(SIG_IGN);
-    let started = start_agent(&program, &args).and_then(|pid| {
+    let door = keep.as_ref().map(Keep::open_door).transpose();
+    let started = door.and_then(|door| {
+        let (pid, stderr) = start_agent(&program, &args, keep.is_some())?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok((pid, pidfd))
+        if let (Some(keep), Some(stderr)) = (&keep, stderr) {
+            keep.keep_stderr(stderr)?;
+        }
+        Ok((pid, pidfd, door))
     });
-    let (agent, pidfd) = match started {
+    let (agent, pidfd, door) = match started {
         Ok(started) => started,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or_else(|| Errno::IO.raw_os_error());
@@ -129,31 +152,79 @@ fn watch(Order { mut leash, program, args }: Order) -> io::Result<ExitStatus> {
     let listener = leash.try_clone()?;
     let orders = tx.clone();
     thread::Builder::new().name("leash".to_owned()).spawn(move || listen(&listener, &orders))?;
+    if let Some(door) = door {
+        Keep::watch_door(door, tx.clone())?;
+    }
+    let orders = tx.clone();
     thread::Builder::new().name("reap".to_owned()).spawn(move || reap(agent, &tx))?;
 
     let mut status = None;
+    // Since when nobody holds the agent, if it is kept.
+    let mut left_at = None;
     while status.is_none() {
-        match happenings.recv() {
-            Ok(Happening::Terminate) => signal(&pidfd, Signal::TERM),
-            Ok(Happening::AgentExited(it)) => status = Some(it),
-            Ok(Happening::LeashGone) => {
+        let happening = match (&keep, left_at) {
+            (Some(keep), Some(at)) => next_before(&happenings, at, keep.keep_for),
+            _ => happenings.recv().ok(),
+        };
+        match happening {
+            Some(Happening::Terminate) => signal(&pidfd, Signal::TERM),
+            Some(Happening::AgentExited(it)) => status = Some(it),
+            Some(Happening::LeashGone) if keep.is_some() && left_at.is_none() => {
+                left_at = Some(Instant::now());
+            }
+            Some(Happening::LeashGone) => {
                 signal(&pidfd, Signal::TERM);
                 status = wait_for_agent(&happenings, LEASH_GRACE);
                 break;
             }
-            Ok(Happening::Kill | Happening::NothingLeft) | Err(_) => break,
+            Some(Happening::Caller(mut caller)) if left_at.is_none() => {
+                tell(&mut caller, Word::Held);
+            }
+            Some(Happening::Caller(mut caller)) => {
+                tell(&mut caller, Word::Started(agent.as_raw_nonzero().get()));
+                let (listener, orders) = (caller.try_clone()?, orders.clone());
+                let listening = move || listen(&listener, &orders);
+                thread::Builder::new().name("leash".to_owned()).spawn(listening)?;
+                (leash, left_at) = (caller, None);
+            }
+            Some(Happening::Kill | Happening::NothingLeft) | None => break,
         }
     }
     end_everything(&happenings, &mut status);
     let status = status.unwrap_or_else(|| ExitStatus::from_raw(Signal::KILL.as_raw()));
+    if let Some(keep) = &keep {
+        keep.forget();
+    }
     tell(&mut leash, Word::Exited(status.into_raw()));
     Ok(status)
 }
 
-fn start_agent(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
+/// What happens next; that nobody came in time is the end of the leash.
+fn next_before(
+    happenings: &Receiver<Happening>,
+    left_at: Instant,
+    keep_for: Duration,
+) -> Option<Happening> {
+    let rest = keep_for.saturating_sub(left_at.elapsed());
+    match happenings.recv_timeout(rest) {
+        Ok(happening) => Some(happening),
+        Err(RecvTimeoutError::Timeout) => Some(Happening::LeashGone),
+        Err(RecvTimeoutError::Disconnected) => None,
+    }
+}
+
+fn start_agent(
+    program: &OsStr,
+    args: &[OsString],
+    is_kept: bool,
+) -> io::Result<(Pid, Option<ChildStderr>)> {
     let us = getpid();
     let mut command = Command::new(program);
     command.args(args);
+    if is_kept {
+        // Its broker's end of a pipe would go with the broker.
+        command.stderr(Stdio::piped());
+    }
     let prepare = move || {
         // A session of its own: what the agent sends to its group must not reach us.
         setsid()?;
@@ -173,7 +244,8 @@ fn start_agent(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
         command.pre_exec(prepare);
     }
     // It is the reaper that waits, for this child as for all that become ours.
-    Ok(Pid::from_child(&command.spawn()?))
+    let mut child = command.spawn()?;
+    Ok((Pid::from_child(&child), child.stderr.take()))
 }
 
 fn listen(leash: &UnixStream, happenings: &SyncSender<Happening>) {
@@ -213,7 +285,7 @@ fn wait_for_agent(happenings: &Receiver<Happening>, grace: Duration) -> Option<E
     loop {
         match happenings.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Happening::AgentExited(status)) => return Some(status),
-            Ok(Happening::Terminate | Happening::LeashGone) => {}
+            Ok(Happening::Terminate | Happening::LeashGone | Happening::Caller(_)) => {}
             Ok(Happening::Kill | Happening::NothingLeft) | Err(_) => return None,
         }
     }
@@ -233,7 +305,12 @@ fn end_everything(happenings: &Receiver<Happening>, status: &mut Option<ExitStat
             match happenings.recv_timeout(SEARCH_AGAIN) {
                 Ok(Happening::AgentExited(it)) => *status = Some(it),
                 Ok(Happening::NothingLeft) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(Happening::Terminate | Happening::Kill | Happening::LeashGone) => {}
+                Ok(
+                    Happening::Terminate
+                    | Happening::Kill
+                    | Happening::LeashGone
+                    | Happening::Caller(_),
+                ) => {}
                 Err(RecvTimeoutError::Timeout) => break,
             }
         }

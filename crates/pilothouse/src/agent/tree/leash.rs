@@ -4,6 +4,7 @@
 //! broker holds it: when the broker goes, however it goes, the guard reads the end of the stream.
 
 use std::{
+    ffi::OsString,
     io,
     os::{
         fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd},
@@ -12,6 +13,7 @@ use std::{
             process::{CommandExt, ExitStatusExt},
         },
     },
+    path::Path,
     process::{Command as StdCommand, ExitStatus, Stdio},
     time::Duration,
 };
@@ -22,7 +24,7 @@ use rustix::{
     process::setsid,
 };
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
     process::{Child, Command},
     time::timeout,
@@ -34,6 +36,9 @@ use crate::agent::process::Spawn;
 /// How long a guard may take to start an agent.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
+/// Most bytes of a guard that are listened to: it says three words at most.
+const MAX_HEARD: usize = 64;
+
 /// What a broker tells a guard; to close the leash says: end everything.
 pub(super) mod order {
     /// SIGTERM to the agent.
@@ -41,6 +46,9 @@ pub(super) mod order {
     /// End everything, now.
     pub(crate) const KILL: u8 = b'k';
 }
+
+/// What a broker says at the door of a guard that keeps its agent, to hold it from now on.
+pub(super) const KNOCK: u8 = b'l';
 
 /// What a guard tells its broker: a letter and a number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,6 +59,8 @@ pub(super) enum Word {
     Refused(i32),
     /// The agent's wait status.
     Exited(i32),
+    /// Another broker holds the agent.
+    Held,
 }
 
 impl Word {
@@ -61,6 +71,7 @@ impl Word {
             Self::Started(pid) => (b's', pid),
             Self::Refused(errno) => (b'r', errno),
             Self::Exited(status) => (b'x', status),
+            Self::Held => (b'h', 0),
         };
         let [a, b, c, d] = number.to_le_bytes();
         [letter, a, b, c, d]
@@ -72,6 +83,7 @@ impl Word {
             b's' => Some(Self::Started(number)),
             b'r' => Some(Self::Refused(number)),
             b'x' => Some(Self::Exited(number)),
+            b'h' => Some(Self::Held),
             _ => None,
         }
     }
@@ -98,10 +110,35 @@ impl Leash {
         match recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT) {
             Ok((_, Word::SIZE)) => match Word::from_bytes(bytes) {
                 Some(Word::Exited(status)) => Some(ExitStatus::from_raw(status)),
-                Some(Word::Started(_) | Word::Refused(_)) | None => None,
+                Some(Word::Started(_) | Word::Refused(_) | Word::Held) | None => None,
             },
             Ok(_) | Err(_) => None,
         }
+    }
+
+    /// Waits until the guard has gone, and tells how the agent ended if the guard said so.
+    /// Cancel-safe.
+    pub(crate) async fn gone(&self, heard: &mut Vec<u8>) -> Option<ExitStatus> {
+        let mut bytes = [0; 4 * Word::SIZE];
+        loop {
+            let read = match self.0.readable().await {
+                Ok(()) => self.0.try_read(&mut bytes),
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(n_bytes) if heard.len() < MAX_HEARD => heard.extend(&bytes[..n_bytes]),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => break,
+            }
+        }
+        let words =
+            heard.chunks_exact(Word::SIZE).filter_map(|it| Word::from_bytes(it.try_into().ok()?));
+        words.last().and_then(|it| match it {
+            Word::Exited(status) => Some(ExitStatus::from_raw(status)),
+            Word::Started(_) | Word::Refused(_) | Word::Held => None,
+        })
     }
 
     fn send(&self, order: u8) {
@@ -120,7 +157,7 @@ impl Leash {
             Ok(Ok(_)) => match Word::from_bytes(bytes) {
                 Some(Word::Started(pid)) => Ok(pid.unsigned_abs()),
                 Some(Word::Refused(errno)) => Err(io::Error::from_raw_os_error(errno)),
-                Some(Word::Exited(_)) | None => {
+                Some(Word::Exited(_) | Word::Held) | None => {
                     Err(io::Error::other("the guard is not one of this version of Pilothouse"))
                 }
             },
@@ -149,35 +186,12 @@ pub(crate) async fn start_without_input(spawn: &Spawn) -> io::Result<Started> {
 }
 
 async fn start_reading(spawn: &Spawn, stdin: Stdio) -> io::Result<Started> {
-    let mut std_command = match &spawn.guard {
-        None => StdCommand::new(&spawn.program),
-        Some(guard) => {
-            let mut command = StdCommand::new(&guard.program);
-            command.args(&guard.args);
-            command
-        }
-    };
     let pair = match spawn.guard {
         None => None,
         Some(_) => Some(StdUnixStream::pair()?),
     };
-    if let Some((_, guards_end)) = &pair {
-        std_command.arg("--leash").arg(guards_end.as_raw_fd().to_string()).arg("--");
-        std_command.arg(&spawn.program);
-    }
-    std_command.args(&spawn.args);
-    for (name, value) in &spawn.env {
-        match value {
-            Some(value) => std_command.env(name, value),
-            None => std_command.env_remove(name),
-        };
-    }
-    std_command.env(MARKER_VARIABLE, spawn.marker.to_string());
-    if let Some(cwd) = &spawn.cwd {
-        std_command.current_dir(cwd);
-    }
+    let mut std_command = command(spawn, pair.as_ref().map(|(_, it)| it.as_raw_fd()), &[]);
     std_command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    in_own_session(&mut std_command, pair.as_ref().map(|(_, it)| it.as_raw_fd()));
 
     let mut command = Command::from(std_command);
     // A guard leaves when the leash goes, and last; killed, it could not end what is below it.
@@ -202,6 +216,80 @@ async fn start_reading(spawn: &Spawn, stdin: Stdio) -> io::Result<Started> {
             Err(error)
         }
     }
+}
+
+/// Start an agent that outlives us, under a guard that is given these arguments. Gives the agent's
+/// process id too.
+pub(crate) async fn start_kept(spawn: &Spawn, keep: &[OsString]) -> io::Result<(Leash, u32)> {
+    let (our_end, guards_end) = StdUnixStream::pair()?;
+    let mut std_command = command(spawn, Some(guards_end.as_raw_fd()), keep);
+    std_command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Once it is dropped the runtime waits for it in the background.
+    let mut child = Command::from(std_command).spawn()?;
+    drop(OwnedFd::from(guards_end));
+    our_end.set_nonblocking(true)?;
+    let mut leash = Leash(UnixStream::from_std(our_end)?);
+    match leash.started().await {
+        Ok(agent_pid) => Ok((leash, agent_pid)),
+        Err(error) => {
+            leash.kill();
+            if timeout(super::KILL_LIMIT, child.wait()).await.is_err() {
+                child.start_kill()?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Take the leash of an agent that was kept; nothing if another broker holds it. An error says that
+/// there is no such agent any more.
+pub(crate) async fn take_leash(control: &Path) -> io::Result<Option<(Leash, u32)>> {
+    let mut stream = UnixStream::connect(control).await?;
+    stream.write_all(&[KNOCK]).await?;
+    let mut bytes = [0; Word::SIZE];
+    let read = timeout(START_LIMIT, stream.read_exact(&mut bytes)).await;
+    match read.map(|it| it.map(|_| Word::from_bytes(bytes))) {
+        Ok(Ok(Some(Word::Started(pid)))) => Ok(Some((Leash(stream), pid.unsigned_abs()))),
+        // One that does not answer is looked after by its guard, whatever holds that up.
+        Ok(Ok(Some(Word::Held))) | Err(_) => Ok(None),
+        Ok(Ok(Some(Word::Refused(_) | Word::Exited(_)) | None)) => {
+            Err(io::Error::other("the guard is ending its agent"))
+        }
+        Ok(Err(error)) => Err(error),
+    }
+}
+
+/// Whether an agent that was kept is still looked after.
+pub(crate) fn is_guarded(control: &Path) -> bool {
+    StdUnixStream::connect(control).is_ok()
+}
+
+/// The program, under its guard if there is a leash, which it is given these arguments with.
+fn command(spawn: &Spawn, leash: Option<RawFd>, keep: &[OsString]) -> StdCommand {
+    let mut command = match &spawn.guard {
+        None => StdCommand::new(&spawn.program),
+        Some(guard) => {
+            let mut command = StdCommand::new(&guard.program);
+            command.args(&guard.args);
+            command
+        }
+    };
+    if let Some(leash) = leash {
+        command.arg("--leash").arg(leash.to_string()).args(keep).arg("--").arg(&spawn.program);
+    }
+    command.args(&spawn.args);
+    for (name, value) in &spawn.env {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env(MARKER_VARIABLE, spawn.marker.to_string());
+    if let Some(cwd) = &spawn.cwd {
+        command.current_dir(cwd);
+    }
+    in_own_session(&mut command, leash);
+    command
 }
 
 /// Start the child as the leader of a session of its own, and let it keep one more descriptor.
@@ -243,7 +331,7 @@ mod tests {
 
     #[test]
     fn words_survive_the_leash() {
-        for word in [Word::Started(7), Word::Refused(2), Word::Exited(-1)] {
+        for word in [Word::Started(7), Word::Refused(2), Word::Exited(-1), Word::Held] {
             assert_eq!(Word::from_bytes(word.to_bytes()), Some(word));
         }
         assert_eq!(Word::from_bytes(*b"?1234"), None);

@@ -14,7 +14,9 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal},
 };
 
-pub(crate) use super::leash::{Leash, Started, start, start_without_input};
+pub(crate) use super::leash::{
+    Leash, Started, is_guarded, start, start_kept, start_without_input, take_leash,
+};
 use super::{Hunt, MARKER_VARIABLE, Marker};
 
 mod proc_limits {

@@ -1,6 +1,9 @@
 //! Where processes are not looked after yet: everything says so.
 
-use std::{collections::BTreeSet, convert::Infallible, io, process::ExitStatus, time::Duration};
+use std::{
+    collections::BTreeSet, convert::Infallible, ffi::OsString, io, path::Path, process::ExitStatus,
+    time::Duration,
+};
 
 use tokio::process::Child;
 
@@ -36,6 +39,10 @@ impl Leash {
         match self.0 {}
     }
 
+    pub(crate) async fn gone(&self, _heard: &mut Vec<u8>) -> Option<ExitStatus> {
+        match self.0 {}
+    }
+
     pub(crate) fn agent_status(&self) -> Option<ExitStatus> {
         match self.0 {}
     }
@@ -53,6 +60,18 @@ pub(crate) async fn start(_spawn: &Spawn) -> io::Result<Started> {
 
 pub(crate) async fn start_without_input(_spawn: &Spawn) -> io::Result<Started> {
     Err(unsupported())
+}
+
+pub(crate) async fn start_kept(_spawn: &Spawn, _keep: &[OsString]) -> io::Result<(Leash, u32)> {
+    Err(unsupported())
+}
+
+pub(crate) async fn take_leash(_control: &Path) -> io::Result<Option<(Leash, u32)>> {
+    Err(unsupported())
+}
+
+pub(crate) fn is_guarded(_control: &Path) -> bool {
+    false
 }
 
 pub(crate) fn terminate(_pid: u32) {}
