@@ -52,8 +52,9 @@ pub(crate) async fn take(folder: &Path, store: &str, name: &str) -> Found {
     }
 }
 
-/// The names of all agents that were kept.
+/// The names of all agents that were kept. What is left of others is taken away.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
+    record::sweep(folder);
     record::all(folder).into_iter().map(|(record, _)| record.name).collect()
 }
 

@@ -9,6 +9,7 @@ use std::{
         fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use pilothouse_core::SessionId;
@@ -21,6 +22,8 @@ const FORMAT: u32 = 1;
 const MAX_RECORD: u64 = 64 * 1024;
 /// Most records that are looked at; each stands for a process.
 const MAX_RECORDS: usize = 1_024;
+/// After which time a record that was begun will not be finished.
+const UNFINISHED: Duration = Duration::from_mins(1);
 /// Longest path of a socket, without the zero at its end.
 const MAX_ADDRESS: usize = 107;
 
@@ -160,6 +163,28 @@ pub(crate) fn all(folder: &Path) -> Vec<(Record, Paths)> {
     names.take(MAX_RECORDS).filter_map(|it| find(folder, &it)).collect()
 }
 
+/// Takes away the last words of agents that are gone, and what was never finished.
+pub(crate) fn sweep(folder: &Path) {
+    let Ok(files) = fs::read_dir(folder) else { return };
+    for path in files.flatten().map(|it| it.path()) {
+        let ending = path.extension().and_then(|it| it.to_str());
+        let is_left = match ending {
+            Some("err") => !path.with_extension("json").exists(),
+            // Whoever writes one is done with it in a moment.
+            Some("new") => is_old(&path),
+            Some(_) | None => false,
+        };
+        if is_left {
+            fs::remove_file(&path).ok();
+        }
+    }
+}
+
+fn is_old(path: &Path) -> bool {
+    let age = fs::metadata(path).and_then(|it| it.modified()).map(|it| it.elapsed());
+    age.is_ok_and(|it| it.is_ok_and(|it| it > UNFINISHED))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +204,12 @@ mod tests {
         }
         fs::copy(&paths.record, folder.join("other.json")).unwrap();
         assert_eq!(all(&folder).len(), 1, "a record of another name is none");
-        paths.remove();
+        fs::write(&paths.stderr, "last words").unwrap();
+        sweep(&folder);
+        assert!(paths.stderr.exists(), "it is kept");
+        fs::remove_file(&paths.record).unwrap();
+        sweep(&folder);
+        assert!(!paths.stderr.exists(), "it is gone");
         assert_eq!(find(&folder, "n-1"), None);
     }
 
