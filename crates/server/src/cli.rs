@@ -7,6 +7,7 @@ pub mod inbox;
 mod logging;
 pub mod login;
 pub mod mcp;
+pub mod rules;
 pub mod serve;
 pub mod sessions;
 pub mod store;
@@ -65,6 +66,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Copy the store, and compare it with itself
     Store(store::StoreArgs),
+    /// See what is answered without a person, try it, and take it back
+    Rules(rules::RulesArgs),
 }
 
 /// Runs a command line; gives the exit code: 0, 1 for failed, 2 for not understood.
@@ -109,6 +112,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
         Command::Token(args) => token::run(args, &settings),
         Command::Audit(args) => audit::run(args, &settings),
         Command::Store(args) => runtime.block_on(store::run(args, &settings)),
+        Command::Rules(args) => runtime.block_on(rules::run(args, &settings)),
     };
     // A thread that is blocked in a read must not keep the program.
     runtime.shutdown_background();

@@ -1,5 +1,7 @@
 //! What a person set: `pilothouse.toml`, then the environment, then flags, the last one wins.
 
+mod rules_file;
+
 use std::{
     env,
     ffi::OsString,
@@ -10,14 +12,19 @@ use std::{
     time::Duration,
 };
 
-use pilothouse::{Broker, Config, Dialect, agent::process::GuardCommand};
+use pilothouse::{
+    Broker, Config, Dialect, PolicySource,
+    agent::process::GuardCommand,
+    rules::{Rules, RulesError},
+};
 use pilothouse_core::Answerers;
 use pilothouse_store::{
     Memory, MemoryWorld, NodeId, Signer, Sqlite, SqliteConfig, Store, StoreError,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use uuid::Uuid;
 
+use self::rules_file::RulesFile;
 use crate::{hex, node_key};
 
 /// The port that the console is on, unless it is taken or another one is named.
@@ -66,7 +73,7 @@ pub struct Flags {
 }
 
 /// Everything that can be set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The directory of settings, state and tokens.
     pub home: PathBuf,
@@ -86,6 +93,8 @@ pub struct Settings {
     pub default_effort: Option<String>,
     /// How long closed sessions are kept, else for ever.
     pub retention: Option<Duration>,
+    /// What is answered without a person, as it was when the settings were read.
+    pub rules: Rules,
 }
 
 /// The settings cannot be used. Each completes "Pilothouse could not …".
@@ -127,6 +136,14 @@ pub enum SettingsError {
         /// What and where, over several lines.
         problem: String,
     },
+    /// A rule says what can't be, or does not do what its examples say.
+    #[error("understand the rules in {path}: {problem}; correct the file, as no rule of it holds")]
+    Rules {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        problem: RulesError,
+    },
     /// A value is of no use.
     #[error("use {origin}: {problem}")]
     Value {
@@ -157,6 +174,8 @@ struct File {
     default_effort: Option<String>,
     /// 0 keeps them for ever.
     retention_days: Option<u32>,
+    #[expect(dead_code, reason = "known here, and read apart, as they are read again and again")]
+    rules: Option<IgnoredAny>,
 }
 
 impl Settings {
@@ -181,8 +200,15 @@ impl Settings {
             source,
         })?;
         let path = home.join(FILE);
-        let File { store, codex, log, listen, answers, default_effort, retention_days } =
-            read(&path)?;
+        let text = read(&path)?;
+        let file: File = toml::from_str(&text).map_err(|error| SettingsError::Syntax {
+            path: path.clone(),
+            problem: error.to_string().trim_end().to_owned(),
+        })?;
+        let rules = Rules::parse(&text)
+            .map_err(|problem| SettingsError::Rules { path: path.clone(), problem })?;
+        let File { store, codex, log, listen, answers, default_effort, retention_days, rules: _ } =
+            file;
 
         let text = |name: &str| env(name).map(|it| it.to_string_lossy().into_owned());
         let file = |key: &str| format!("`{key}` in {}", path.display());
@@ -225,7 +251,19 @@ impl Settings {
             retention: Some(retention_days.unwrap_or(RETENTION_DAYS))
                 .filter(|it| *it > 0)
                 .map(|it| Duration::from_hours(24 * u64::from(it))),
+            rules,
         })
+    }
+
+    /// The file that settings are read from, which need not be there.
+    pub fn file(&self) -> PathBuf {
+        self.home.join(FILE)
+    }
+
+    /// What holds of the rules, as the file has them whenever something is asked. While the file is
+    /// bad nothing is allowed, and what was refused still is.
+    pub fn policy_source(&self) -> PolicySource {
+        RulesFile::new(self.file(), self.rules.clone()).source()
     }
 
     /// Makes the home, for this user alone.
@@ -318,6 +356,7 @@ impl Settings {
         config.retention = self.retention;
         config.agent.binary.clone_from(&self.codex);
         config.agent.dialect = self.mode;
+        config.policy = self.policy_source();
         config.agent.guard = env::current_exe()
             .ok()
             .map(|program| GuardCommand { program, args: vec!["guard".into()] });
@@ -365,7 +404,8 @@ fn parse_store(text: &str, home: &Path, origin: String) -> Result<StoreChoice, S
     Err(SettingsError::Value { origin, problem })
 }
 
-fn read(path: &Path) -> Result<File, SettingsError> {
+/// The file's text; nothing if there is none.
+fn read(path: &Path) -> Result<String, SettingsError> {
     let failed = |source| SettingsError::File { doing: "read", path: path.to_owned(), source };
     match fs::metadata(path) {
         // Some others would keep whoever reads them waiting.
@@ -376,14 +416,10 @@ fn read(path: &Path) -> Result<File, SettingsError> {
             return Err(SettingsError::TooLarge { path: path.to_owned() });
         }
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         Err(error) => return Err(failed(error)),
     }
-    let text = fs::read_to_string(path).map_err(failed)?;
-    toml::from_str(&text).map_err(|error| SettingsError::Syntax {
-        path: path.to_owned(),
-        problem: error.to_string().trim_end().to_owned(),
-    })
+    fs::read_to_string(path).map_err(failed)
 }
 
 fn default_home(env: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, SettingsError> {
