@@ -6,7 +6,10 @@ use axum::{
     Extension, Json,
     extract::{Path, State},
 };
-use pilothouse::{Error, Said};
+use pilothouse::{
+    Error, Said,
+    shell::{Reading, reading_of},
+};
 use pilothouse_core::{Answer, AskRef, AskView, Decision, NetworkAmendment, Refusal};
 use pilothouse_store::AskFilter;
 use serde::{Deserialize, Serialize};
@@ -48,10 +51,25 @@ pub(super) struct ListQuery {
     cursor: Option<String>,
 }
 
+/// An ask, with what its command would run as far as that can be told.
+#[derive(Serialize)]
+pub(super) struct Shown {
+    #[serde(flatten)]
+    ask: AskView,
+    #[serde(flatten)]
+    reading: Option<Reading>,
+}
+
+impl From<AskView> for Shown {
+    fn from(ask: AskView) -> Self {
+        Self { reading: reading_of(&ask.subject), ask }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Asks {
-    asks: Vec<AskView>,
+    asks: Vec<Shown>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -67,15 +85,16 @@ pub(super) async fn list(
     let filter = AskFilter { session, opened_by, pending: query.state == Wanted::Pending };
     let listing = front.broker.asks(filter, page(query.limit, ASKS), query.cursor).await;
     let listing = listing.doing("list the requests")?;
-    Ok(Json(Asks { asks: listing.rows, next_cursor: listing.next }))
+    let asks = listing.rows.into_iter().map(Shown::from).collect();
+    Ok(Json(Asks { asks, next_cursor: listing.next }))
 }
 
 pub(super) async fn one(
     State(front): Shared,
     Path(id): Path<String>,
-) -> Result<Json<AskView>, Problem> {
+) -> Result<Json<Shown>, Problem> {
     let ask: AskRef = parse("requestId", &id)?;
-    Ok(Json(front.broker.ask(ask).await.doing("show the request")?))
+    Ok(Json(front.broker.ask(ask).await.doing("show the request")?.into()))
 }
 
 /// What was said, in the words of `codex_check`.
@@ -85,6 +104,8 @@ pub(super) struct AnswerBody {
     digest: Option<String>,
     decision: Option<Decision>,
     answers: Option<BTreeMap<String, Chosen>>,
+    /// By question: what was written instead of an option that has a name.
+    other: Option<BTreeMap<String, String>>,
     content: Option<Value>,
     #[serde(alias = "execpolicyAmendment")]
     execpolicy_amendment: Option<Vec<String>>,
@@ -106,7 +127,7 @@ pub(super) async fn answer(
     Extension(visitor): By,
     Path(id): Path<String>,
     Body(body): Body<AnswerBody>,
-) -> Result<Json<AskView>, Problem> {
+) -> Result<Json<Shown>, Problem> {
     const DOING: &str = "answer the request";
     let ask: AskRef = parse("requestId", &id)?;
     let said = said(body)?;
@@ -117,7 +138,7 @@ pub(super) async fn answer(
             let settlement = front.broker.ask(ask).await.doing(DOING)?.settlement.map(Box::new);
             Err(Error::Refused(Refusal::AlreadySettled { settlement })).doing(DOING)
         }
-        view => Ok(Json(view.doing(DOING)?)),
+        view => Ok(Json(view.doing(DOING)?.into())),
     }
 }
 
@@ -126,6 +147,7 @@ fn said(body: AnswerBody) -> Result<Said, Problem> {
         digest,
         decision,
         answers,
+        other,
         content,
         execpolicy_amendment,
         network_policy_amendment,
@@ -142,13 +164,17 @@ fn said(body: AnswerBody) -> Result<Said, Problem> {
         }
     }
     let plain = execpolicy_amendment.is_none() && network_policy_amendment.is_none();
-    let answer = match (decision, answers, content) {
+    let chosen = match (answers, other) {
+        (None, None) => None,
+        (answers, other) => Some((answers.unwrap_or_default(), other.unwrap_or_default())),
+    };
+    let answer = match (decision, chosen, content) {
         (Some(decision), None, None) => {
             Answer::Decided { decision, execpolicy_amendment, network_policy_amendment }
         }
-        (None, Some(answers), None) if plain => {
+        (None, Some((answers, other)), None) if plain => {
             let answers = answers.into_iter().map(|(id, it)| (id, it.answers)).collect();
-            Answer::chosen(answers)
+            Answer::Chosen { answers, other }
         }
         (None | Some(Decision::Accept), None, Some(content)) if plain => Answer::Filled { content },
         (None, None, None) => {
@@ -182,6 +208,14 @@ mod tests {
         let chosen = read(json!({"digest": "d", "answers": {"q": {"answers": ["a"]}}}));
         let answers = BTreeMap::from([("q".to_owned(), vec!["a".to_owned()])]);
         assert_eq!(chosen, Ok(Answer::chosen(answers)));
+        let other = BTreeMap::from([("p".to_owned(), "neither".to_owned())]);
+        let body = json!({
+            "digest": "d", "answers": {"q": {"answers": ["a"]}}, "other": {"p": "neither"},
+        });
+        let answers = BTreeMap::from([("q".to_owned(), vec!["a".to_owned()])]);
+        assert_eq!(read(body), Ok(Answer::Chosen { answers, other: other.clone() }));
+        let alone = read(json!({"digest": "d", "other": {"p": "neither"}}));
+        assert_eq!(alone, Ok(Answer::Chosen { answers: BTreeMap::new(), other }));
         let filled = Ok(Answer::Filled { content: json!({"a": 1}) });
         assert_eq!(read(json!({"digest": "d", "content": {"a": 1}})), filled);
         let both = json!({"digest": "d", "decision": "accept", "content": {"a": 1}});
@@ -195,6 +229,9 @@ mod tests {
             (json!({"digest": "", "decision": "accept"}), "`digest`"),
             (json!({"digest": "d"}), "`decision`"),
             (json!({"digest": "d", "decision": "decline", "content": {}}), "`decision`"),
+            (json!({"digest": "d", "decision": "decline", "other": {"q": "x"}}), "`decision`"),
+            (json!({"digest": "d", "content": {}, "other": {"q": "x"}}), "`decision`"),
+            (json!({"digest": "d", "other": {"q": ["x"]}}), "expected a string"),
             (json!({"digest": "d", "answers": {}, "execpolicy_amendment": ["a"]}), "`decision`"),
             (json!({"digest": "d", "decision": "maybe"}), "maybe"),
             (json!({"digest": "d", "descision": "accept"}), "descision"),

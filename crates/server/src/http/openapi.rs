@@ -276,6 +276,7 @@ fn schemas() -> Value {
                 "createdAt": time, "lastActiveAt": time, "cancelledAt": time,
                 "cancelledReason": text(), "model": text(), "approvalPolicy": text(),
                 "sandbox": text(), "effort": text(), "cwd": text(), "threadId": text(),
+                "agentless": { "type": "boolean" },
                 "openedBy": reference("Actor"), "node": text(), "dialect": text(),
                 "agentVersion": text(), "attached": { "type": "boolean" }, "agentError": any,
                 "turns": count, "pendingRequestCount": count, "nextDeadline": time,
@@ -319,20 +320,31 @@ fn schemas() -> Value {
                     "reach": { "enum": ["once", "turn", "thread", "always"] },
                     "execpolicyAmendment": texts, "networkPolicyAmendment": network,
                 })) },
-                "params": any, "agent": any, "settlement": reference("Settlement"),
+                "params": any, "agent": any, "askedBy": reference("Actor"),
+                "settlement": reference("Settlement"),
+                "verdict": { "enum": ["safe", "ask"] }, "segments": list_of("Segment"),
             }),
         ),
+        "Segment": object(&["argv", "text", "verdict", "class", "reason"], json!({
+            "argv": texts, "text": text(), "verdict": { "enum": ["safe", "ask"] },
+            "class": { "enum": [
+                "reads only", "writes", "runs a program it names", "network", "not understood",
+            ] },
+            "reason": text(),
+        })),
         "Answer": object(&["digest"], json!({
             "digest": text(), "decision": decision,
             "answers": { "type": "object", "additionalProperties":
                 object(&["answers"], json!({ "answers": texts })) },
+            "other": { "type": "object", "additionalProperties": text() },
             "content": { "type": "object" }, "execpolicy_amendment": texts,
             "network_policy_amendment": network, "reason": text(), "denyMessage": text(),
         })),
         "Settlement": object(&["at", "how"], json!({
             "at": time, "how": object(&["type"], json!({
                 "type": { "enum": ["answered", "expired", "withdrawn", "lost"] },
-                "by": reference("Actor"),
+                "by": reference("Actor"), "answer": any, "reason": text(), "note": text(),
+                "bound": { "type": "boolean" }, "waitedS": count,
             })),
         })),
         "Actor": object(&["type"], json!({

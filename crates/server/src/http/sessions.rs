@@ -12,7 +12,7 @@ use axum::{
 };
 use pilothouse::{LiveItem, Start};
 use pilothouse_core::{
-    ApprovalPolicy, Envelope, Intent, Patience, Prompt, Refusal, Sandbox, Seq, SessionId,
+    ApprovalPolicy, Envelope, Event, Intent, Patience, Prompt, Refusal, Sandbox, Seq, SessionId,
     SessionView, Spec, WhenBusy,
 };
 use pilothouse_store::{MAX_PAGE, SessionFilter};
@@ -156,13 +156,29 @@ pub(super) async fn start(
     Ok((StatusCode::CREATED, Json(view)))
 }
 
+/// A session, and whether it is one without an agent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shown {
+    #[serde(flatten)]
+    view: SessionView,
+    agentless: bool,
+}
+
 pub(super) async fn one(
     State(front): Shared,
     Extension(visitor): By,
     Path(id): Path<String>,
-) -> Result<Json<SessionView>, Problem> {
-    let (_, view) = front.session_for(&visitor, &id, "show the session").await?;
-    Ok(Json(view))
+) -> Result<Json<Shown>, Problem> {
+    const DOING: &str = "show the session";
+    let (id, view) = front.session_for(&visitor, &id, DOING).await?;
+    // Its first event says so, and is worth a look only where no agent was ever seen.
+    let agentless = view.turns == 0 && view.dialect.is_none() && {
+        let page = front.broker.events(id, Seq(0), 1).await.doing(DOING)?;
+        let opened = page.events.into_iter().next().map(|it| it.event);
+        matches!(opened, Some(Event::Opened { spec, .. }) if spec.agentless)
+    };
+    Ok(Json(Shown { view, agentless }))
 }
 
 #[derive(Deserialize)]
