@@ -19,7 +19,7 @@ use axum::{
 };
 use futures_util::{StreamExt as _, stream};
 use pilothouse::{Feed, FeedItem};
-use pilothouse_core::{Cursor, Event, Seq, SessionId};
+use pilothouse_core::{Actor, Cursor, Event, Seq, SessionId};
 use pilothouse_store::Presence;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -218,10 +218,18 @@ impl Filter {
         }
         match item {
             FeedItem::Event(entry) => {
+                let session = entry.session_id;
                 if let Event::Opened { by, .. } = &entry.envelope.event {
-                    self.remember(entry.session_id, *by == self.visitor.actor);
+                    self.remember(session, *by == self.visitor.actor);
                 }
-                self.is_own(entry.session_id).await
+                if let Event::Adopted { caller, .. } = &entry.envelope.event {
+                    // Who had it so far hears that it is gone, and nothing after.
+                    let had = self.known.get(&session).copied().unwrap_or_default();
+                    let has = self.visitor.actor == Actor::Caller { id: caller.clone() };
+                    self.remember(session, has);
+                    return had || has;
+                }
+                self.is_own(session).await
             }
             FeedItem::Delta(delta) => self.is_own(delta.session_id).await,
             FeedItem::Live(_) | FeedItem::Reset(_) => true,

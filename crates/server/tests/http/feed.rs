@@ -85,6 +85,38 @@ async fn a_caller_hears_of_its_own_sessions_and_a_person_of_all() {
 }
 
 #[tokio::test]
+async fn a_caller_hears_no_more_of_a_session_that_another_adopted() {
+    use pilothouse::core::{Actor, Intent};
+
+    let agent = FakeAgent::new(&[]).unwrap();
+    let desk = Desk::open(&agent).await;
+    let mut caller = desk.follow(&desk.token, "", None).await;
+    let given = desk.start().await;
+    desk.session_until(&given, "idle").await;
+    let other = Actor::Caller { id: "other".into() };
+    let adopt = Intent::Adopt { client: Some("Other".into()) };
+    desk.broker.act(given.parse().unwrap(), adopt, &other).await.unwrap();
+    let path = format!("/api/v1/asks?state=pending&sessionId={given}");
+    let ask = desk.get_as_human(&path).await.body["asks"][0].clone();
+    let path = format!("/api/v1/asks/{}/answer", ask["requestId"].as_str().unwrap());
+    let yes = json!({ "digest": ask["digest"], "decision": "accept" });
+    let settled = desk.post_as_human(&path, yes).await;
+    assert_eq!(settled.status, 200, "{}", settled.text);
+    let heard = caller.until(|it| is_event(it, "adopted")).await;
+    assert_eq!(heard.last().unwrap().data["sessionId"], given.as_str());
+
+    let rename = |title: &str| Intent::Rename { title: title.into() };
+    desk.broker.act(given.parse().unwrap(), rename("theirs"), &other).await.unwrap();
+    let own = desk.start().await;
+    let token = Actor::Caller { id: "token".into() };
+    desk.broker.act(own.parse().unwrap(), rename("ours"), &token).await.unwrap();
+    let heard = caller.until(|it| is_event(it, "renamed")).await;
+    assert_eq!(seqs(&heard, &given), Vec::<u64>::new(), "{heard:?}");
+    assert_eq!(heard.last().unwrap().data["sessionId"], own.as_str());
+    desk.close().await;
+}
+
+#[tokio::test]
 async fn a_person_who_looks_is_seen_and_questions_wait() {
     let agent = asking();
     let desk = Desk::open(&agent).await;
