@@ -376,17 +376,16 @@ impl Driver {
 
     /// A session that came back has lost its agent if it can't have its thread.
     fn in_this_light(&mut self, message: FromAgent) -> FromAgent {
-        if let FromAgent::Ready { .. } = &message {
+        if !self.rejoins {
+            return message;
+        }
+        if let FromAgent::NotReady { error } = message {
             self.rejoins = false;
+            let cause = format!("the kept agent no longer has the thread: {}", error.message);
+            return FromAgent::Exited { cause, fault: None };
         }
-        match message {
-            FromAgent::NotReady { error } if self.rejoins => {
-                self.rejoins = false;
-                let cause = format!("the kept agent no longer has the thread: {}", error.message);
-                FromAgent::Exited { cause, fault: None }
-            }
-            message => message,
-        }
+        self.rejoins = !matches!(&message, FromAgent::Ready { .. });
+        message
     }
 
     /// Whoever names an ask that this store does not have is no tool of ours.

@@ -1,5 +1,6 @@
 //! What a person set: `pilothouse.toml`, then the environment, then flags, the last one wins.
 
+mod keeping;
 mod rules_file;
 
 use std::{
@@ -24,7 +25,7 @@ use pilothouse_store::{
 use serde::{Deserialize, de::IgnoredAny};
 use uuid::Uuid;
 
-use self::rules_file::RulesFile;
+use self::{keeping::Agents, rules_file::RulesFile};
 use crate::{hex, node_key};
 
 /// The port that the console is on, unless it is taken or another one is named.
@@ -93,6 +94,8 @@ pub struct Settings {
     pub default_effort: Option<String>,
     /// How long closed sessions are kept, else for ever.
     pub retention: Option<Duration>,
+    /// How long agents are kept while no Pilothouse runs, else they go with it.
+    pub keep_for: Option<Duration>,
     /// What is answered without a person, as it was when the settings were read.
     pub rules: Rules,
 }
@@ -174,6 +177,8 @@ struct File {
     default_effort: Option<String>,
     /// 0 keeps them for ever.
     retention_days: Option<u32>,
+    agents: Option<Agents>,
+    keep_for_hours: Option<f64>,
     #[expect(dead_code, reason = "known here, and read apart, as they are read again and again")]
     rules: Option<IgnoredAny>,
 }
@@ -207,8 +212,18 @@ impl Settings {
         })?;
         let rules = Rules::parse(&text)
             .map_err(|problem| SettingsError::Rules { path: path.clone(), problem })?;
-        let File { store, codex, log, listen, answers, default_effort, retention_days, rules: _ } =
-            file;
+        let File {
+            store,
+            codex,
+            log,
+            listen,
+            answers,
+            default_effort,
+            retention_days,
+            agents,
+            keep_for_hours,
+            rules: _,
+        } = file;
 
         let text = |name: &str| env(name).map(|it| it.to_string_lossy().into_owned());
         let file = |key: &str| format!("`{key}` in {}", path.display());
@@ -226,6 +241,8 @@ impl Settings {
             .map(|it| parse_listen(&it))
             .transpose()
             .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?;
+        let keep_for = keeping::keep_for(agents.unwrap_or_default(), keep_for_hours)
+            .map_err(|problem| SettingsError::Value { origin: file("keep_for_hours"), problem })?;
         let named = ["PILOTHOUSE_CODEX", "CODEX_MCP_BINARY"].into_iter().find_map(env);
         let mode = ["PILOTHOUSE_MODE", "CODEX_MCP_MODE"].into_iter().find_map(|name| {
             let value = text(name).filter(|it| !it.trim().is_empty())?;
@@ -248,6 +265,7 @@ impl Settings {
             store,
             listen,
             default_effort,
+            keep_for,
             retention: Some(retention_days.unwrap_or(RETENTION_DAYS))
                 .filter(|it| *it > 0)
                 .map(|it| Duration::from_hours(24 * u64::from(it))),
@@ -360,6 +378,16 @@ impl Settings {
         config.agent.guard = env::current_exe()
             .ok()
             .map(|program| GuardCommand { program, args: vec!["guard".into()] });
+        config.agent.keep = match (&self.store, self.keep_for) {
+            (StoreChoice::Sqlite(path), Some(keep_for)) => {
+                Some(keeping::keep(path, &config.store_name, keep_for))
+            }
+            (StoreChoice::Memory, Some(_)) => {
+                tracing::warn!("agents are not kept: the store itself goes with Pilothouse");
+                None
+            }
+            (StoreChoice::Sqlite(_) | StoreChoice::Memory, None) => None,
+        };
         Ok(Broker::open(config).await?)
     }
 }
@@ -513,6 +541,8 @@ mod tests {
             ("listen = \"0.0.0.0:80\"", "can be reached from other machines"),
             ("listen = \"here\"", "is not an address with a port"),
             ("store = \"postgres://me:secret@host\"", "postgres is no store of this version"),
+            ("agents = \"forever\"", "unknown variant `forever`"),
+            ("keep_for_hours = 0", "no number of hours above 0"),
             ("store = \"sqlite:\"", "sqlite is no store of this version"),
         ] {
             let error = with_file(file, &[]).unwrap_err().to_string();

@@ -332,10 +332,8 @@ impl Seat {
 
 /// What was held may have been asked before.
 fn again(output: Output) -> Output {
-    match output {
-        Output::Said(tag, FromAgent::Asks(request)) => {
-            Output::Said(tag, FromAgent::AsksAgain(request))
-        }
-        output => output,
+    if let Output::Said(tag, FromAgent::Asks(request)) = output {
+        return Output::Said(tag, FromAgent::AsksAgain(request));
     }
+    output
 }

@@ -18,13 +18,14 @@ impl Session {
         let settlement = self.settlement(*self.told.get(key)?).filter(|_| !is_pending)?;
         let key = key.to_owned();
         let message = match settlement.how.clone() {
-            Settled::Answered { answer: Answer::Redacted, .. } => return None,
-            Settled::Answered { answer, reason, .. } => ToAgent::Answer { key, answer, reason },
+            Settled::Answered { answer, reason, .. } if answer != Answer::Redacted => {
+                ToAgent::Answer { key, answer, reason }
+            }
             Settled::Expired { waited_s: _, answer: Some(answer) } => {
                 ToAgent::Answer { key, answer, reason: None }
             }
             Settled::Expired { waited_s, answer: None } => ToAgent::Expire { key, waited_s },
-            Settled::Withdrawn | Settled::Lost => return None,
+            Settled::Answered { .. } | Settled::Withdrawn | Settled::Lost => return None,
         };
         Some(Step { record: vec![], then: vec![Effect::Tell(message)] })
     }

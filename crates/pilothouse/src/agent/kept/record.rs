@@ -197,7 +197,7 @@ mod tests {
         let paths = Paths::of(&folder, "n-1").unwrap();
         paths.make_dirs().unwrap();
         record.write(&paths).unwrap();
-        assert_eq!(find(&folder, "n-1"), Some((record.clone(), paths.clone())));
+        assert_eq!(find(&folder, "n-1"), Some((record, paths.clone())));
         assert_eq!(all(&folder).len(), 1);
         for name in ["n-2", "", "../agents/n-1", "n-1.json"] {
             assert_eq!(find(&folder, name), None, "{name}");

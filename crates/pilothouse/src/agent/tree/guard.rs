@@ -163,7 +163,7 @@ fn watch(Order { mut leash, keep, program, args }: Order) -> io::Result<ExitStat
     let mut left_at = None;
     while status.is_none() {
         let happening = match (&keep, left_at) {
-            (Some(keep), Some(at)) => next_before(&happenings, at, keep.keep_for),
+            (Some(keep), Some(at)) => next_before(&happenings, at, keep.patience),
             _ => happenings.recv().ok(),
         };
         match happening {
@@ -203,9 +203,9 @@ fn watch(Order { mut leash, keep, program, args }: Order) -> io::Result<ExitStat
 fn next_before(
     happenings: &Receiver<Happening>,
     left_at: Instant,
-    keep_for: Duration,
+    patience: Duration,
 ) -> Option<Happening> {
-    let rest = keep_for.saturating_sub(left_at.elapsed());
+    let rest = patience.saturating_sub(left_at.elapsed());
     match happenings.recv_timeout(rest) {
         Ok(happening) => Some(happening),
         Err(RecvTimeoutError::Timeout) => Some(Happening::LeashGone),

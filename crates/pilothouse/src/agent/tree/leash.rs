@@ -133,9 +133,9 @@ impl Leash {
                 Err(_) => break,
             }
         }
-        let words =
+        let mut words =
             heard.chunks_exact(Word::SIZE).filter_map(|it| Word::from_bytes(it.try_into().ok()?));
-        words.last().and_then(|it| match it {
+        words.next_back().and_then(|it| match it {
             Word::Exited(status) => Some(ExitStatus::from_raw(status)),
             Word::Started(_) | Word::Refused(_) | Word::Held => None,
         })

@@ -31,7 +31,7 @@ const DOOR_AGAIN: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub(super) struct Keep {
     /// How long it is kept while nobody holds it. The clock stands still while the machine sleeps.
-    pub(super) keep_for: Duration,
+    pub(super) patience: Duration,
     /// Says to those who come later that the agent is there; written by the broker.
     record: PathBuf,
     stderr: PathBuf,
@@ -46,7 +46,7 @@ impl Keep {
         let seconds = args.next()?.to_str()?.parse().ok()?;
         let mut path = || args.next().map(PathBuf::from);
         Some(Self {
-            keep_for: Duration::from_secs(seconds),
+            patience: Duration::from_secs(seconds),
             record: path()?,
             stderr: path()?,
             control: path()?,

@@ -1,0 +1,259 @@
+//! A home whose agents are kept, what runs for it, and its log.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use pilothouse_core::{AskId, AskRef, Envelope, Event, Outcome, Seq, Session, SessionId, Settled};
+use pilothouse_store::{Append, SessionFilter, Sqlite, Store};
+use serde_json::{Value, json};
+
+use crate::room::{Mcp, Room, Serve};
+
+/// How long anything may take that is waited for by looking again and again.
+const LONG: Duration = Duration::from_secs(25);
+
+pub(crate) struct Stage {
+    pub(crate) room: Room,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::keeping_for(3_600).await
+    }
+
+    pub(crate) async fn keeping_for(seconds: u32) -> Self {
+        let room = Room::new().await;
+        let hours = f64::from(seconds) / 3_600.0;
+        let settings = format!("agents = \"keep\"\nkeep_for_hours = {hours:.6}\n");
+        fs::write(room.home.path().join("pilothouse.toml"), settings).unwrap();
+        Self { room }
+    }
+
+    /// A session that waits for a yes to a command which leaves a trace.
+    pub(crate) async fn ask_to_run(&self, mcp: &mut Mcp) -> String {
+        mcp.start_and_ask(&self.room, "echo again >> ran").await.0
+    }
+
+    pub(crate) async fn answer_and_finish(&self, session: &str) {
+        let before = self.log().await;
+        let serve = self.room.serve().await;
+        self.accept(&serve, session).await;
+        self.finish(&serve, session).await;
+        let log = self.log().await;
+        assert_eq!(log.envelopes[..before.envelopes.len()], before.envelopes[..]);
+        self.ran_once(&log);
+    }
+
+    /// A person says yes.
+    pub(crate) async fn accept(&self, serve: &Serve, session: &str) {
+        let session: SessionId = session.parse().unwrap();
+        let ask = AskRef { session, ask: AskId(1) };
+        let seen = serve.get(&format!("/api/v1/asks/{ask}")).await;
+        assert_eq!(seen["state"], "pending", "{seen}");
+        let path = format!("/api/v1/asks/{ask}/answer");
+        let answer = json!({"decision": "accept", "digest": seen["digest"]});
+        let (status, body) = serve.post(&path, answer).await;
+        assert_eq!(status, 200, "{body}");
+    }
+
+    pub(crate) async fn finish(&self, serve: &Serve, session: &str) -> Value {
+        let works = ["running", "waiting_approval"];
+        let rests = |it: &Value| !works.iter().any(|word| it["status"] == *word);
+        serve.until(session, rests).await
+    }
+
+    /// The command ran once, in the turn that asked, which never was without its agent.
+    pub(crate) fn ran_once(&self, log: &Log) {
+        let ran = fs::read_to_string(self.room.folder.path().join("ran")).unwrap();
+        assert_eq!(ran, "again\n");
+        let requests = self.room.model.requests();
+        assert_eq!(requests.len(), 2, "the model was asked twice");
+        let outputs = requests[1].input().iter().filter(|it| it["type"] == "function_call_output");
+        assert_eq!(outputs.count(), 1);
+        assert_eq!(log.outcomes(), [&Outcome::Completed]);
+        assert!(matches!(log.settlements()[..], [Settled::Answered { .. }]), "{log:?}");
+        assert_eq!((log.n_attached(), log.n_raised()), (1, 1), "{log:?}");
+        log.each_item_once();
+    }
+
+    pub(crate) async fn log(&self) -> Log {
+        Log::read(self.room.home.path()).await
+    }
+
+    /// Puts something on record in the name of a program that is gone.
+    pub(crate) async fn record(&self, event: impl FnOnce(&Session) -> Event) {
+        let store = Sqlite::open(&self.room.home.path().join("pilothouse.db")).unwrap();
+        let store: &dyn Store = &*store;
+        let id = only_session(store).await;
+        let claim = store.claim(id).await.unwrap();
+        let mut session = Session::default();
+        for envelope in &store.read(id, Seq(0), 1_000).await.unwrap().events {
+            session.apply(envelope);
+        }
+        let at: Timestamp = session.active_at().unwrap();
+        let envelope = Envelope { seq: session.seq().next(), at, event: event(&session) };
+        let expected = session.seq();
+        session.apply(&envelope);
+        let append = Append {
+            session: id,
+            epoch: claim.epoch,
+            expected,
+            events: vec![envelope],
+            view: session.view(id).unwrap(),
+            snapshot: None,
+        };
+        store.append(append).await.unwrap();
+        store.release(id, claim.epoch).await.unwrap();
+        store.close().await.unwrap();
+    }
+
+    /// Waits until Codex has written something down about its threads.
+    pub(crate) async fn codex_wrote(&self, words: &str) {
+        let begin = Instant::now();
+        while !any_file_has(&self.room.model.codex_home().join("sessions"), words) {
+            assert!(begin.elapsed() < LONG, "Codex never wrote {words:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The records of agents that are kept.
+    pub(crate) fn records(&self) -> Vec<String> {
+        let Ok(stores) = fs::read_dir(self.room.home.path().join("agents")) else { return vec![] };
+        let files = stores.flatten().flat_map(|it| fs::read_dir(it.path()).into_iter().flatten());
+        let names = files.flatten().map(|it| it.file_name().into_string().unwrap());
+        names.filter(|it| it.ends_with(".json")).collect()
+    }
+
+    /// All that runs for this home.
+    pub(crate) fn running(&self) -> Vec<u32> {
+        let mark = self.room.home.path().as_os_str().as_encoded_bytes();
+        let pids = fs::read_dir("/proc").unwrap().flatten();
+        let pids = pids.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let is_ours = |pid: &u32| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.windows(mark.len()).any(|it| it == mark)
+        };
+        pids.filter(is_ours).collect()
+    }
+
+    pub(crate) async fn all_gone(&self, limit: Duration) {
+        let begin = Instant::now();
+        loop {
+            let left = self.running();
+            if left.is_empty() {
+                return;
+            }
+            assert!(begin.elapsed() < limit, "left running: {left:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) fn kill_all(&self) {
+        for pid in self.running() {
+            // One may have gone since it was looked for.
+            let line = format!("kill -9 {pid} 2>/dev/null; true");
+            assert!(
+                std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success()
+            );
+        }
+    }
+}
+
+impl Drop for Stage {
+    /// What is kept on purpose would outlive the test.
+    fn drop(&mut self) {
+        self.kill_all();
+    }
+}
+
+fn any_file_has(dir: &Path, words: &str) -> bool {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|it| it.path());
+    let mut found = entries.map(|it| {
+        if it.is_dir() {
+            return any_file_has(&it, words);
+        }
+        fs::read_to_string(it).is_ok_and(|it| it.contains(words))
+    });
+    found.any(|it| it)
+}
+
+async fn only_session(store: &dyn Store) -> SessionId {
+    let rows = store.sessions(SessionFilter::default(), 10, None).await.unwrap().rows;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    rows[0].session_id
+}
+
+/// The log of the only session.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) envelopes: Vec<Envelope>,
+}
+
+impl Log {
+    async fn read(home: &Path) -> Self {
+        let store = Sqlite::open(&home.join("pilothouse.db")).unwrap();
+        let store: &dyn Store = &*store;
+        let id = only_session(store).await;
+        let envelopes = store.read(id, Seq(0), 1_000).await.unwrap().events;
+        let findings = store.check().await.unwrap();
+        assert!(findings.is_empty(), "{findings:?}");
+        store.close().await.unwrap();
+        Self { envelopes }
+    }
+
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        self.envelopes.iter().map(|it| &it.event)
+    }
+
+    pub(crate) fn outcomes(&self) -> Vec<&Outcome> {
+        let outcomes = self.events().filter_map(|it| match it {
+            Event::TurnEnded { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        outcomes.collect()
+    }
+
+    pub(crate) fn settlements(&self) -> Vec<&Settled> {
+        let settlements = self.events().filter_map(|it| match it {
+            Event::AskSettled { how, .. } => Some(how),
+            _ => None,
+        });
+        settlements.collect()
+    }
+
+    pub(crate) fn n_attached(&self) -> usize {
+        self.events().filter(|it| matches!(it, Event::Attached { .. })).count()
+    }
+
+    pub(crate) fn n_raised(&self) -> usize {
+        self.events().filter(|it| matches!(it, Event::AskRaised { .. })).count()
+    }
+
+    /// The ends of items of a kind.
+    pub(crate) fn completed(&self, wanted: &str) -> impl Iterator<Item = &Value> {
+        self.events().filter_map(move |it| match it {
+            Event::ItemCompleted { kind, body, .. } if kind == wanted => Some(body),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn each_item_once(&self) {
+        let (mut begun, mut done) = (BTreeSet::new(), BTreeSet::new());
+        for event in self.events() {
+            match event {
+                Event::ItemStarted { item, .. } => {
+                    assert!(begun.insert(item), "{item} began twice")
+                }
+                Event::ItemCompleted { item, .. } => {
+                    assert!(done.insert(item), "{item} ended twice")
+                }
+                _ => {}
+            }
+        }
+    }
+}
