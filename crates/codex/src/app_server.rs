@@ -15,6 +15,7 @@ mod requests;
 mod responses;
 mod seat;
 mod strangers;
+mod unasked;
 pub(crate) mod versions;
 pub(crate) mod wire;
 

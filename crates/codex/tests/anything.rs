@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use jiff::{SignedDuration, Timestamp};
-use pilothouse_codex::{Client, Output, Peer, Tag};
+use pilothouse_codex::{Client, Missed, MissedTurn, Output, Peer, Tag};
 use pilothouse_core::{
     Answer, Attach, Decision, FromAgent, Management, Prompt, Spec, ToAgent, TurnId,
 };
@@ -40,6 +40,7 @@ enum Happening {
     Damaged { which: Index, place: Index, by: Value },
     Text(String),
     Attach(u8, u8),
+    Rejoin(u8, bool),
     Tell(u8, u8),
     Detach(u8),
     Request(u8),
@@ -70,6 +71,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         8 => (any::<Index>(), any::<Index>(), json_value()).prop_map(|(which, place, by)| Happening::Damaged { which, place, by }),
         1 => ".{0,40}".prop_map(Happening::Text),
         3 => (0..3_u8, 0..3_u8).prop_map(|(tag, how)| Happening::Attach(tag, how)),
+        2 => (0..3_u8, any::<bool>()).prop_map(|(tag, named)| Happening::Rejoin(tag, named)),
         4 => (0..3_u8, 0..8_u8).prop_map(|(tag, what)| Happening::Tell(tag, what)),
         1 => (0..3_u8).prop_map(Happening::Detach),
         1 => (0..3_u8).prop_map(Happening::Request),
@@ -181,6 +183,14 @@ proptest! {
                     };
                     peer.attach(now, Tag(tag.into()), &how, &Spec::default())
                 }
+                Happening::Rejoin(tag, named) => {
+                    let name = named.then(|| "u".to_owned());
+                    let asks = keys.clone();
+                    let turn = MissedTurn { name, asks, interrupted: named, ..MissedTurn::default() };
+                    let thread = format!("t{tag}");
+                    let missed = Missed { thread, turn: Some(turn), last_turn: None };
+                    peer.rejoin(now, Tag(tag.into()), missed, &Spec::default())
+                }
                 Happening::Tell(tag, what) => {
                     let key = keys.last().cloned().unwrap_or_default();
                     peer.tell(now, Tag(tag.into()), message(what, &key))
@@ -214,7 +224,9 @@ proptest! {
                         let line: Value = serde_json::from_str(&line).unwrap();
                         prop_assert!(line.is_object());
                     }
-                    Output::Said(_, FromAgent::Asks(request)) => keys.push(request.key),
+                    Output::Said(_, FromAgent::Asks(request) | FromAgent::AsksAgain(request)) => {
+                        keys.push(request.key);
+                    }
                     Output::Answered { id, .. } => prop_assert!(raw.remove(&id)),
                     Output::Said(..) | Output::Up { .. } | Output::Broken { .. } => {}
                 }

@@ -272,6 +272,36 @@ fn two_sessions_do_not_share_a_thread() {
 }
 
 #[test]
+fn a_thread_that_waits_without_a_request_is_noted() {
+    let mut peer = with_turn();
+    let status =
+        |flags: Value| json!({"threadId": "t", "status": {"type": "active", "activeFlags": flags}});
+    let waits = status(json!(["waitingOnApproval"]));
+    assert_eq!(notify(&mut peer, "thread/status/changed", &waits), []);
+    assert_eq!(peer.next_deadline(), Some(at(10)));
+    assert_eq!(peer.on_tick(at(9)), []);
+    let outputs = peer.on_tick(at(10));
+    let [Output::Said(A, FromAgent::Notes { method, body })] = outputs.as_slice() else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!(method, "pilothouse/waitsWithoutRequest");
+    assert!(body["message"].as_str().unwrap().contains("has asked nothing"), "{body}");
+    // Once is enough, and going on is the end of it.
+    assert_eq!(peer.on_tick(at(60)), []);
+    notify(&mut peer, "thread/status/changed", &waits);
+    notify(&mut peer, "thread/status/changed", &status(json!([])));
+    assert_eq!(peer.next_deadline(), None);
+    // Whoever has asked waits for the answer, and that is on record already.
+    notify(&mut peer, "thread/status/changed", &waits);
+    let params =
+        json!({"threadId": "t", "turnId": "u", "itemId": "i", "command": "ls", "cwd": "/"});
+    let request =
+        json!({"id": 7, "method": "item/commandExecution/requestApproval", "params": params});
+    assert_eq!(peer.receive(NOW, &request.to_string()).len(), 1);
+    assert_eq!(peer.on_tick(at(60)), []);
+}
+
+#[test]
 fn a_thread_that_codex_closes_takes_its_turn_along() {
     let mut peer = with_turn();
     let idle = json!({"threadId": "t", "status": {"type": "idle"}});

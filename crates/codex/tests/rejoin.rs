@@ -127,16 +127,27 @@ fn a_thread_that_is_not_there_says_so() {
     let mut peer = rejoining(running());
     let error = json!({"id": 3, "error": {"code": -32600, "message": "unknown variant"}});
     let told = peer.receive(NOW, &error.to_string());
-    assert!(matches!(&told[..], [Output::Said(A, FromAgent::Exited { .. })]), "{told:?}");
+    let exited = |it: &Output| matches!(it, Output::Said(A, FromAgent::Exited { .. }));
+    assert!(told.last().is_some_and(exited), "{told:?}");
 }
 
 #[test]
-fn more_than_can_wait_ends_it() {
+fn more_than_can_wait_ends_it_and_leaves_nothing_waiting() {
     let mut peer = rejoining(running());
+    let ask = json!({"id": 7, "method": "item/commandExecution/requestApproval",
+        "params": {"threadId": "t", "turnId": "u", "itemId": "c", "command": "ls", "cwd": "/w"}});
+    assert_eq!(peer.receive(NOW, &ask.to_string()), []);
     let told: Vec<_> = (0..5_000)
         .flat_map(|nth| notify(&mut peer, "item/completed", &completed(&nth.to_string(), "x")))
         .collect();
-    assert!(matches!(&told[..], [Output::Said(A, FromAgent::Exited { .. })]), "{told:?}");
+    let [Output::Line(refused), Output::Line(stopped), Output::Said(A, FromAgent::Exited { .. })] =
+        &told[..]
+    else {
+        panic!("{told:?}")
+    };
+    let refused: Value = serde_json::from_str(refused).unwrap();
+    assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(7), true));
+    assert!(stopped.contains("turn/interrupt"), "{stopped}");
 }
 
 /// Turn `u` was under way in thread `t`, and item `i1` was over.

@@ -98,7 +98,7 @@ impl Peer {
         }
         match place {
             Place::Known { tag, .. } if self.is_rejoining(tag) => {
-                self.hold(tag, Incoming::Request { id, method, params }, n_bytes)
+                self.hold(now, tag, Incoming::Request { id, method, params }, n_bytes)
             }
             Place::Known { tag, thread, agent } => {
                 let mut outputs = match agent {
@@ -183,7 +183,7 @@ impl Peer {
         }
         match self.place(&method, &params) {
             Place::Known { tag, .. } if self.is_rejoining(tag) => {
-                self.hold(tag, Incoming::Notification { method, params }, n_bytes)
+                self.hold(now, tag, Incoming::Notification { method, params }, n_bytes)
             }
             Place::Known { tag, thread, agent: None } => {
                 // Other notifications may name a turn that is long over.
@@ -334,6 +334,7 @@ impl Peer {
             "thread/status/changed" => {
                 // Only this one means an end; `idle` comes just before the turn is over.
                 let is_unloaded = text(&params, &["status", "type"]) == Some("notLoaded");
+                self.hear_status(now, tag, params.get("status"));
                 if is_unloaded { self.on_thread_closed(tag) } else { vec![] }
             }
             "thread/closed" | "thread/archived" | "thread/deleted" => self.on_thread_closed(tag),

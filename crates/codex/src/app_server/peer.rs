@@ -163,7 +163,7 @@ impl Peer {
     /// Puts something to Codex in its words.
     pub fn tell(&mut self, now: Timestamp, tag: Tag, message: ToAgent) -> Vec<Output> {
         if self.is_rejoining(tag) {
-            return self.hold_wish(tag, message);
+            return self.hold_wish(now, tag, message);
         }
         match message {
             ToAgent::StartTurn { turn: _, prompt } => self.start_turn(now, tag, &prompt),
@@ -184,9 +184,10 @@ impl Peer {
     ///
     /// [`app_server_args`]: crate::app_server_args
     pub fn detach(&mut self, now: Timestamp, tag: Tag, _forever: bool) -> Vec<Output> {
-        let Some(seat) = self.seats.remove(&tag) else { return vec![] };
+        let Some(mut seat) = self.seats.remove(&tag) else { return vec![] };
         self.early.retain(|(it, ..)| *it != tag);
         let mut outputs = self.abandon_asks(tag);
+        outputs.extend(seat.rejoin.take().into_iter().flat_map(|it| it.refuse()));
         for (thread, turn) in seat.threads() {
             self.forget_thread(&thread);
             outputs.extend(self.leave(now, &thread, turn.as_deref()));
@@ -299,7 +300,8 @@ impl Peer {
     /// When to call [`Peer::on_tick`] next.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let deadlines = [self.requests.next_deadline(), self.strangers.next_deadline()];
-        deadlines.into_iter().flatten().chain(self.garble.until()).min()
+        let more = self.garble.until().into_iter().chain(self.unasked_until());
+        deadlines.into_iter().flatten().chain(more).min()
     }
 
     /// Does what time has come for.
@@ -323,6 +325,7 @@ impl Peer {
             outputs.extend(self.on_failure(now, outgoing, AgentError { message, detail }));
         }
         outputs.extend(self.give_up_on_garble(now));
+        outputs.extend(self.note_unasked(now));
         for id in self.strangers.give_up(now) {
             let line = refusal(&id, REFUSED, "Pilothouse does not know this thread");
             outputs.push(Output::Line(line));

@@ -14,7 +14,8 @@ use super::{
     peer::{Peer, Phase},
     requests::{Outgoing, Purpose},
     seat::Seat,
-    wire::{Incoming, text},
+    strangers::request_id,
+    wire::{Incoming, REFUSED, refusal, text},
 };
 
 /// Turns that are looked at to find the one that was under way.
@@ -93,7 +94,13 @@ impl Peer {
     }
 
     /// Keeps a message until what was missed is read. Pieces of streams are live only.
-    pub(super) fn hold(&mut self, tag: Tag, message: Incoming, n_bytes: usize) -> Vec<Output> {
+    pub(super) fn hold(
+        &mut self,
+        now: Timestamp,
+        tag: Tag,
+        message: Incoming,
+        n_bytes: usize,
+    ) -> Vec<Output> {
         let rejoin = self.seats.get_mut(&tag).and_then(|it| it.rejoin.as_mut());
         let Some(rejoin) = rejoin else { return vec![] };
         if let Incoming::Notification { method, params: _ } = &message
@@ -104,17 +111,22 @@ impl Peer {
         rejoin.n_bytes = rejoin.n_bytes.saturating_add(n_bytes);
         rejoin.held.push((n_bytes, message));
         if rejoin.held.len() > MAX_HELD || rejoin.n_bytes > MAX_HELD_BYTES {
-            return self.give_up_rejoin(tag, "it said more than could wait meanwhile");
+            return self.give_up_rejoin(now, tag, "it said more than could wait meanwhile");
         }
         vec![]
     }
 
     /// Keeps what the session wants until what was missed is read.
-    pub(super) fn hold_wish(&mut self, tag: Tag, message: ToAgent) -> Vec<Output> {
+    pub(super) fn hold_wish(
+        &mut self,
+        now: Timestamp,
+        tag: Tag,
+        message: ToAgent,
+    ) -> Vec<Output> {
         let rejoin = self.seats.get_mut(&tag).and_then(|it| it.rejoin.as_mut());
         let Some(rejoin) = rejoin else { return vec![] };
         if rejoin.wishes.len() >= MAX_WISHES {
-            return self.give_up_rejoin(tag, "more was wanted of it than could wait meanwhile");
+            return self.give_up_rejoin(now, tag, "more was wanted of it than could wait meanwhile");
         }
         rejoin.wishes.push(message);
         vec![]
@@ -170,14 +182,16 @@ impl Peer {
     }
 
     /// What was missed can't be read, so nobody can say what the session's agent did.
-    pub(super) fn give_up_rejoin(&mut self, tag: Tag, problem: &str) -> Vec<Output> {
-        let Some(seat) = self.seats.remove(&tag) else { return vec![] };
-        for (thread, _) in seat.threads() {
-            self.forget_thread(&thread);
-        }
-        self.asks.retain(|_, it| it.tag != tag);
+    pub(super) fn give_up_rejoin(
+        &mut self,
+        now: Timestamp,
+        tag: Tag,
+        problem: &str,
+    ) -> Vec<Output> {
+        let mut outputs = self.detach(now, tag, true);
         let cause = format!("Pilothouse could not catch up with the kept agent: {problem}");
-        vec![Output::Said(tag, FromAgent::Exited { cause, fault: None })]
+        outputs.push(Output::Said(tag, FromAgent::Exited { cause, fault: None }));
+        outputs
     }
 
     /// Tells what was missed, then what was held, then what was wanted.
@@ -248,6 +262,14 @@ impl Peer {
             return vec![];
         };
         self.submit(now, Outgoing::new(Purpose::Quiet, method, params))
+    }
+}
+
+impl Rejoin {
+    /// Nobody will hear what was held; nothing may wait for an answer to it.
+    pub(super) fn refuse(self) -> impl Iterator<Item = Output> {
+        let requests = self.held.into_iter().filter_map(|(_, it)| request_id(it));
+        requests.map(|id| Output::Line(refusal(&id, REFUSED, "the session was closed")))
     }
 }
 

@@ -91,7 +91,7 @@ impl Peer {
                 vec![failure(tag, outgoing.method, error)]
             }
             Purpose::LookBack { tag, seat } => match self.seats.get(&tag) {
-                Some(it) if it.number == seat => self.give_up_rejoin(tag, &error.message),
+                Some(it) if it.number == seat => self.give_up_rejoin(now, tag, &error.message),
                 Some(_) | None => vec![],
             },
             Purpose::Quiet => vec![],

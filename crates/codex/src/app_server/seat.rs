@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use pilothouse_core::{FromAgent, Spec, SubAgent};
 
 use super::{
@@ -43,6 +44,8 @@ pub(crate) struct Seat {
     pub(crate) rejoin: Option<Box<Rejoin>>,
     /// Items of the turn that it came back to whose end was told.
     pub(crate) told: Option<BTreeSet<String>>,
+    /// When what it waits for must have been asked, if it says that it waits and nothing was.
+    pub(crate) unasked: Option<Timestamp>,
     /// Its sub-agents by their threads.
     pub(crate) children: BTreeMap<String, Child>,
 }
@@ -70,6 +73,7 @@ impl Seat {
             items: Items::default(),
             rejoin: None,
             told: None,
+            unasked: None,
             children: BTreeMap::new(),
         }
     }
