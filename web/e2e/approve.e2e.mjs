@@ -22,7 +22,11 @@ test('accept runs the command, and the turn completes', async () => {
   await newSession(page, 'Make a directory', [[{ cmd: 'mkdir accepted' }], [{ msg: 'It is **made**.' }]], { directory: it.project });
   const card = pendingCard(page);
   await card.getByRole('heading', { name: 'Run this command?' }).waitFor();
-  assert.match(await card.getByLabel('Command').innerText(), /mkdir accepted/);
+  assert.match(await card.getByLabel('Command', { exact: true }).innerText(), /mkdir accepted/);
+  // What Pilothouse reads from it comes after it, if it was told of by the feed.
+  const reading = card.getByLabel('What it would run', { exact: true });
+  await reading.getByText('writes', { exact: true }).waitFor();
+  assert.deepEqual(await reading.getByLabel('Words').getByRole('listitem').allInnerTexts(), ['mkdir', 'accepted']);
   assert.match(await page.title(), /^\(1\) /);
   assert.equal(existsSync(path.join(it.project, 'accepted')), false);
   await photograph(page, 'session-pending');
