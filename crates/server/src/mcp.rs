@@ -3,9 +3,9 @@
 //! The translation between codex-mcp's names and ours is here and nowhere else. In reading order:
 //! [`serve_stdio`] and [`Server`]; `tools`, what clients list; `arguments` and `problem`, what they
 //! send and what they get when it cannot be done; `start`, `session` and `check`, the tools; then
-//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`). `choice` and
-//! `form` ask people on the client's behalf, through `elicit` and `desk`. `legacy` is another
-//! contract altogether: that of Codex's own server, as it was.
+//! what those tell (`events`, `actions`, `output`) and how it is kept small (`bounds`). `choice`,
+//! `form` and `command` ask people on the client's behalf, through `elicit` and `desk`. `legacy` is
+//! another contract altogether: that of Codex's own server, as it was.
 
 mod actions;
 mod answers;
@@ -13,6 +13,7 @@ mod arguments;
 mod bounds;
 mod check;
 mod choice;
+mod command;
 mod desk;
 mod elicit;
 mod events;
@@ -60,6 +61,7 @@ use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use self::command::CommandOptions;
 use self::{
     arguments::Arguments,
     desk::Desk,
@@ -110,6 +112,8 @@ pub enum ToolSet {
     Choice,
     /// `request_form`.
     Form,
+    /// `run_command`, which runs what a person allows.
+    Command,
 }
 
 /// What a server is to know before anything is looked at.
@@ -129,6 +133,8 @@ pub struct Options {
     pub contract: Contract,
     /// Which sets of our own tools.
     pub tools: Vec<ToolSet>,
+    /// What may be run, and how.
+    pub command: CommandOptions,
     /// When a client that has not replied to a form counts as not showing it.
     pub silence: Duration,
     /// The least time in which a person can have read a form.
@@ -149,6 +155,7 @@ impl Default for Options {
             codex_home: codex_home(),
             contract: Contract::default(),
             tools: vec![ToolSet::Codex],
+            command: CommandOptions::default(),
             silence: SILENCE,
             reading: READING,
             call_limit: CALL_LIMIT,
@@ -209,7 +216,7 @@ impl Server {
             format!("mcp-{}", &name[..12])
         });
         let tools = match options.contract {
-            Contract::Sessions => tools::of(&options.tools),
+            Contract::Sessions => tools::of(&options.tools, &options.command),
             Contract::CodexServer => legacy::all(),
         };
         let shared = Shared {
@@ -495,6 +502,9 @@ impl ServerHandler for Server {
             "codex_check" if is_offered => call.check(arguments).await.map(Said::Reply),
             choice::NAME if is_offered => call.request_choice(arguments).await,
             form::NAME if is_offered => call.request_form(arguments).await,
+            name if is_offered && name == self.shared.options.command.name() => {
+                call.run_command(arguments).await
+            }
             other => {
                 let names: Vec<_> = self.shared.tools.iter().map(|it| it.name.as_ref()).collect();
                 let problem = format!("there is no tool {other}; there are {}", names.join(", "));

@@ -1,5 +1,6 @@
 //! What a person set: `pilothouse.toml`, then the environment, then flags, the last one wins.
 
+mod command;
 mod keeping;
 mod rules_file;
 
@@ -25,6 +26,8 @@ use pilothouse_store::{
 use serde::{Deserialize, de::IgnoredAny};
 use uuid::Uuid;
 
+pub use self::command::CommandSettings;
+use self::command::CommandTable;
 use self::{keeping::Agents, rules_file::RulesFile};
 use crate::{hex, node_key};
 
@@ -96,6 +99,8 @@ pub struct Settings {
     pub retention: Option<Duration>,
     /// How long agents are kept while no Pilothouse runs, else they go with it.
     pub keep_for: Option<Duration>,
+    /// Whether and how callers run commands of their own.
+    pub command: CommandSettings,
     /// What is answered without a person, as it was when the settings were read.
     pub rules: Rules,
 }
@@ -175,6 +180,7 @@ struct File {
     listen: Option<String>,
     answers: Option<Answerers>,
     default_effort: Option<String>,
+    command: Option<CommandTable>,
     /// 0 keeps them for ever.
     retention_days: Option<u32>,
     agents: Option<Agents>,
@@ -219,6 +225,7 @@ impl Settings {
             listen,
             answers,
             default_effort,
+            command,
             retention_days,
             agents,
             keep_for_hours,
@@ -243,6 +250,9 @@ impl Settings {
             .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?;
         let keep_for = keeping::keep_for(agents.unwrap_or_default(), keep_for_hours)
             .map_err(|problem| SettingsError::Value { origin: file("keep_for_hours"), problem })?;
+        let command = command.unwrap_or_default().settings().map_err(|(key, problem)| {
+            SettingsError::Value { origin: file(key), problem }
+        })?;
         let named = ["PILOTHOUSE_CODEX", "CODEX_MCP_BINARY"].into_iter().find_map(env);
         let mode = ["PILOTHOUSE_MODE", "CODEX_MCP_MODE"].into_iter().find_map(|name| {
             let value = text(name).filter(|it| !it.trim().is_empty())?;
@@ -269,6 +279,7 @@ impl Settings {
             retention: Some(retention_days.unwrap_or(RETENTION_DAYS))
                 .filter(|it| *it > 0)
                 .map(|it| Duration::from_hours(24 * u64::from(it))),
+            command,
             rules,
         })
     }

@@ -45,7 +45,13 @@ pub async fn run(McpArgs { tools, compat }: McpArgs, settings: &Settings) -> any
         None => Contract::default(),
     };
     let answerers = settings.answerers;
-    let options = Options { default_effort, answerers, contract, tools, ..Options::default() };
+    let mut tools = tools;
+    if settings.command.enabled && !tools.contains(&ToolSet::Command) {
+        tools.push(ToolSet::Command);
+    }
+    let command = settings.command.options.clone();
+    let options =
+        Options { default_effort, answerers, contract, tools, command, ..Options::default() };
     let settings = Arc::new(settings.clone());
     let serving = mcp::serve_stdio(options, move || {
         let settings = Arc::clone(&settings);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use super::{ToolSet, choice, form};
+use super::{CommandOptions, ToolSet, choice, command, form};
 
 /// The tools of some sets, always in this order.
-pub(crate) fn of(sets: &[ToolSet]) -> Vec<Tool> {
+pub(crate) fn of(sets: &[ToolSet], options: &CommandOptions) -> Vec<Tool> {
     let mut res = vec![];
     if sets.contains(&ToolSet::Codex) {
         res.extend(all());
@@ -21,6 +21,9 @@ pub(crate) fn of(sets: &[ToolSet]) -> Vec<Tool> {
     }
     if sets.contains(&ToolSet::Form) {
         res.push(form::tool());
+    }
+    if sets.contains(&ToolSet::Command) {
+        res.push(command::tool(options));
     }
     res
 }
@@ -257,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_tools_that_ask_are_small_and_come_when_they_are_wanted() {
-        let tools = of(&[ToolSet::Form, ToolSet::Choice]);
+        let tools = of(&[ToolSet::Form, ToolSet::Choice], &CommandOptions::default());
         let names: Vec<_> = tools.iter().map(|it| it.name.as_ref()).collect();
         assert_eq!(names, ["request_choice", "request_form"]);
         for tool in tools {
