@@ -14,6 +14,7 @@ mod stage;
 use std::time::Duration;
 
 use pilothouse_core::{Answer, Decision, Event, Outcome, Settled};
+use pilothouse_testkit::{Chance, chance};
 use serde_json::json;
 
 use crate::stage::{Log, Stage};
@@ -79,11 +80,11 @@ async fn what_is_said_meanwhile_is_whole_and_on_record_once() {
     let stage = Stage::new().await;
     let mut mcp = stage.room.mcp().await;
     let script = json!([
-        [{"msg": "at first", "phase": "commentary"}, {"cmd": "true"}],
-        [{"gate": "early"}, {"msg": "meanwhile", "phase": "commentary"}, {"words": 60, "phase": "commentary"}, {"cmd": "true"}],
+        [{"msg": "at first", "phase": "commentary"}, {"cmd": "ls"}],
+        [{"gate": "early"}, {"msg": "meanwhile", "phase": "commentary"}, {"words": 60, "phase": "commentary"}, {"cmd": "ls"}],
         [{"gate": "late"}, {"msg": "at last", "phase": "final_answer"}],
     ]);
-    let session = mcp.start(&stage.room, &script).await;
+    let session = stage.start_unasked(&mut mcp, &script).await;
     stage.room.model.reached_gate("early").await.unwrap();
     mcp.child.kill().await.unwrap();
     // It goes on as somebody comes back.
@@ -167,6 +168,59 @@ async fn a_codex_that_dies_meanwhile_is_lost_as_ever() {
     let log = stage.log().await;
     assert!(matches!(log.outcomes()[..], [Outcome::Lost { .. }, ..]), "{log:?}");
     assert_eq!(stage.records().len(), 1, "that of the next one");
+}
+
+#[tokio::test]
+async fn what_a_guard_left_that_was_killed_is_swept() {
+    let stage = Stage::new().await;
+    let mut mcp = stage.room.mcp().await;
+    let session = stage.ask_to_run(&mut mcp).await;
+    mcp.child.kill().await.unwrap();
+    let left = stage.running();
+    stage.kill_guard();
+    let serve = stage.room.serve().await;
+    let path = format!("/api/v1/sessions/{session}/prompt");
+    let prompt = "again\nSCRIPT:[[{\"msg\": \"back\", \"phase\": \"final_answer\"}]]";
+    stage.these_gone(&left, Duration::from_secs(20)).await;
+    let (status, body) = serve.post(&path, json!({ "prompt": prompt })).await;
+    assert!((200..300).contains(&status), "{status} {body}");
+    serve.until(&session, |it| it["lastTurn"]["output"] == "back").await;
+}
+
+/// To repeat it: `PILOTHOUSE_KILL_SEED` as it was printed.
+#[tokio::test]
+async fn one_kill_after_another_does_nothing_twice() {
+    let seed = chance::seed("PILOTHOUSE_KILL_SEED");
+    println!("PILOTHOUSE_KILL_SEED={seed}");
+    let mut chance = Chance::new(seed);
+    let stage = Stage::new().await;
+    let mut mcp = stage.room.mcp().await;
+    let step =
+        |n: u32| json!([{"words": 30, "phase": "commentary"}, {"cmd": format!("echo {n} >> ran")}]);
+    let script = json!([step(1), step(2), step(3), [{"msg": "finished", "phase": "final_answer"}]]);
+    let session = mcp.start(&stage.room, &script).await;
+    // Before the agent has begun the turn there is nothing to keep.
+    mcp.asked(&session).await;
+    mcp.child.kill().await.unwrap();
+    for _ in 0..6 {
+        let moment = Duration::from_millis(chance.below(1_500));
+        tokio::select! {
+            biased;
+            () = stage::after(moment) => {}
+            () = stage.follow(&session) => break,
+        }
+    }
+    stage.follow(&session).await;
+    let ran = std::fs::read_to_string(stage.room.folder.path().join("ran")).unwrap();
+    assert_eq!(ran, "1\n2\n3\n");
+    assert_eq!(stage.room.model.requests().len(), 4);
+    let log = stage.log().await;
+    log.each_item_once();
+    let said = log.said();
+    assert_eq!((said.len(), said.last().map(String::as_str)), (4, Some("finished")), "{said:?}");
+    assert_eq!(log.outcomes(), [&Outcome::Completed]);
+    assert_eq!((log.n_attached(), log.n_raised()), (1, 3), "{log:?}");
+    assert!(log.settlements().iter().all(|it| matches!(it, Settled::Answered { .. })), "{log:?}");
 }
 
 impl Log {

@@ -12,8 +12,10 @@ use pilothouse_core::{AskId, AskRef, Envelope, Event, Outcome, Seq, Session, Ses
 use pilothouse_store::{Append, SessionFilter, Sqlite, Store};
 use serde_json::{Value, json};
 
-use crate::room::{Mcp, Room, Serve};
+use crate::room::{Mcp, Room, Serve, parse};
 
+/// The words for a session that does not rest.
+const WORKS: [&str; 2] = ["running", "waiting_approval"];
 /// How long anything may take that is waited for by looking again and again.
 const LONG: Duration = Duration::from_secs(25);
 
@@ -39,6 +41,19 @@ impl Stage {
         mcp.start_and_ask(&self.room, "echo again >> ran").await.0
     }
 
+    /// A session whose commands need no yes.
+    pub(crate) async fn start_unasked(&self, mcp: &mut Mcp, script: &Value) -> String {
+        let arguments = json!({
+            "prompt": format!("go\nSCRIPT:{script}"),
+            "approvalPolicy": "never",
+            "sandbox": "workspace-write",
+            "cwd": self.room.folder.path(),
+        });
+        let started = mcp.call("codex", arguments).await;
+        let session = started["structuredContent"]["sessionId"].as_str();
+        session.unwrap_or_else(|| panic!("{started}")).to_owned()
+    }
+
     pub(crate) async fn answer_and_finish(&self, session: &str) {
         let before = self.log().await;
         let serve = self.room.serve().await;
@@ -62,9 +77,35 @@ impl Stage {
     }
 
     pub(crate) async fn finish(&self, serve: &Serve, session: &str) -> Value {
-        let works = ["running", "waiting_approval"];
-        let rests = |it: &Value| !works.iter().any(|word| it["status"] == *word);
+        let rests = |it: &Value| !WORKS.iter().any(|word| it["status"] == *word);
         serve.until(session, rests).await
+    }
+
+    /// Starts a program and says yes to all that is asked until the session rests.
+    pub(crate) async fn follow(&self, session: &str) {
+        let serve = self.room.serve().await;
+        let mut feed = serve.follow().await;
+        let get = async |path: String| parse(&serve.exchange("GET", &path, None).await);
+        let mut number = 1;
+        loop {
+            let (_, view) = get(format!("/api/v1/sessions/{session}")).await;
+            if !WORKS.iter().any(|word| view["status"] == *word) {
+                return;
+            }
+            let ask = AskRef { session: session.parse().unwrap(), ask: AskId(number) };
+            let (status, seen) = get(format!("/api/v1/asks/{ask}")).await;
+            if status == 200 && seen["state"] != "pending" {
+                number += 1;
+                continue;
+            }
+            if status == 200 {
+                // It may be settled meanwhile.
+                let answer = json!({"decision": "accept", "digest": seen["digest"]});
+                serve.post(&format!("/api/v1/asks/{ask}/answer"), answer).await;
+                continue;
+            }
+            feed.next().await;
+        }
     }
 
     /// The command ran once, in the turn that asked, which never was without its agent.
@@ -153,14 +194,42 @@ impl Stage {
         }
     }
 
-    pub(crate) fn kill_all(&self) {
-        for pid in self.running() {
-            // One may have gone since it was looked for.
-            let line = format!("kill -9 {pid} 2>/dev/null; true");
-            assert!(
-                std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success()
-            );
+    pub(crate) async fn these_gone(&self, pids: &[u32], limit: Duration) {
+        let begin = Instant::now();
+        while self.running().iter().any(|it| pids.contains(it)) {
+            assert!(begin.elapsed() < limit, "left running of {pids:?}: {:?}", self.running());
+            tokio::task::yield_now().await;
         }
+    }
+
+    pub(crate) fn kill_guard(&self) {
+        let is_guard = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|it| *it == 0).any(|it| it == b"guard")
+        };
+        let guards: Vec<_> = self.running().into_iter().filter(is_guard).collect();
+        assert_eq!(guards.len(), 1);
+        kill(&guards);
+    }
+
+    pub(crate) fn kill_all(&self) {
+        kill(&self.running());
+    }
+}
+
+fn kill(pids: &[u32]) {
+    for pid in pids {
+        // One may have gone since it was looked for.
+        let line = format!("kill -9 {pid} 2>/dev/null; true");
+        assert!(std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+}
+
+/// A moment in which something may die: between two ticks of a timer too.
+pub(crate) async fn after(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        tokio::task::yield_now().await;
     }
 }
 
