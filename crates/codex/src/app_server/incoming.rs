@@ -403,8 +403,11 @@ impl Peer {
             seat.items.start(thread, &item, &body)
         } else {
             seat.items.complete(thread, &item);
-            seat.gathered.item(&body, agent.is_some());
-            agent.is_some() || seat.is_untold(&item)
+            let is_untold = agent.is_some() || seat.is_untold(&item);
+            if is_untold {
+                seat.gathered.item(&body, agent.is_some());
+            }
+            is_untold
         };
         let sub_agents = items::sub_agents(&body);
         let mut outputs = Vec::new();

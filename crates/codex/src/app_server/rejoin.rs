@@ -117,16 +117,15 @@ impl Peer {
     }
 
     /// Keeps what the session wants until what was missed is read.
-    pub(super) fn hold_wish(
-        &mut self,
-        now: Timestamp,
-        tag: Tag,
-        message: ToAgent,
-    ) -> Vec<Output> {
+    pub(super) fn hold_wish(&mut self, now: Timestamp, tag: Tag, message: ToAgent) -> Vec<Output> {
         let rejoin = self.seats.get_mut(&tag).and_then(|it| it.rejoin.as_mut());
         let Some(rejoin) = rejoin else { return vec![] };
         if rejoin.wishes.len() >= MAX_WISHES {
-            return self.give_up_rejoin(now, tag, "more was wanted of it than could wait meanwhile");
+            return self.give_up_rejoin(
+                now,
+                tag,
+                "more was wanted of it than could wait meanwhile",
+            );
         }
         rejoin.wishes.push(message);
         vec![]
