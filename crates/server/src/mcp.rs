@@ -234,6 +234,17 @@ impl Server {
         };
         Self { shared: Arc::new(shared) }
     }
+
+    /// Takes back what the client still asks, once the client is gone. Its sessions stay; they are
+    /// the broker's.
+    pub async fn close(&self) {
+        self.shared.leaving.cancel();
+        self.shared.watchers.close();
+        self.shared.watchers.wait().await;
+        if tokio::time::timeout(LEAVE, self.shared.clear_desk()).await.is_err() {
+            tracing::warn!("not every question was taken back in time");
+        }
+    }
 }
 
 /// Serves one client over standard input and output, until it closes them or a signal comes. All
@@ -261,12 +272,7 @@ where
     if outcome.is_none() && !signal {
         outcome = tokio::time::timeout(LAST_CALLS, &mut serving).await.ok();
     }
-    server.shared.leaving.cancel();
-    server.shared.watchers.close();
-    server.shared.watchers.wait().await;
-    if tokio::time::timeout(LEAVE, server.shared.clear_desk()).await.is_err() {
-        tracing::warn!("not every question was taken back in time");
-    }
+    server.close().await;
     if let Some(broker) = server.shared.broker.get()
         && tokio::time::timeout(LEAVE, broker.stop()).await.is_err()
     {
@@ -503,7 +509,7 @@ impl ServerHandler for Server {
             choice::NAME if is_offered => call.request_choice(arguments).await,
             form::NAME if is_offered => call.request_form(arguments).await,
             name if is_offered && name == self.shared.options.command.name() => {
-                call.run_command(arguments).await
+                Box::pin(call.run_command(arguments)).await
             }
             other => {
                 let names: Vec<_> = self.shared.tools.iter().map(|it| it.name.as_ref()).collect();

@@ -78,24 +78,21 @@ impl Call<'_> {
         let print = fingerprint(NAME, &Value::Object(arguments.left().clone()));
         let mut arguments = arguments;
         let ask = arguments.text("askId")?;
-        let outcome = match &ask {
-            Some(ask) => {
-                arguments.forget(&["message", "questions", "timeoutMs"]);
-                self.collect(ask).await?
-            }
-            None => {
-                let message = arguments.required("message")?;
-                within(&message, "message")?;
-                let questions = questions(&mut arguments)?;
-                let request = CallerRequest {
-                    key: print.clone(),
-                    subject: Subject::Question { questions },
-                    reason: Some(message),
-                    patience: self.patience(&mut arguments)?,
-                };
-                let asking = Asking { tool: NAME, arguments: print, request, note: None };
-                self.ask(asking).await?
-            }
+        let outcome = if let Some(ask) = &ask {
+            arguments.forget(&["message", "questions", "timeoutMs"]);
+            self.collect(ask).await?
+        } else {
+            let message = arguments.required("message")?;
+            within(&message, "message")?;
+            let questions = questions(&mut arguments)?;
+            let request = CallerRequest {
+                key: print.clone(),
+                subject: Subject::Question { questions },
+                reason: Some(message),
+                patience: self.patience(&mut arguments)?,
+            };
+            let asking = Asking { tool: NAME, arguments: print, request, note: None };
+            Box::pin(self.ask(asking)).await?
         };
         let reply = match outcome {
             Outcome::InputRequired(result) => return Ok(Said::InputRequired(result)),
@@ -237,7 +234,7 @@ fn reply(answered: &Answered) -> Result<Reply, Problem> {
     {
         for question in questions {
             let answer = picked(question, chosen, other);
-            res.text.push_str(&format!("\n{}: {}", question.header, in_words(&answer)));
+            res.text.extend(["\n", &question.header, ": ", &in_words(&answer)]);
             answers.push(Value::Object(answer));
         }
     } else if answered.action() == "accept" {
@@ -290,7 +287,7 @@ fn in_words(answer: &Map<String, Value>) -> String {
         None => pair(&answer["selectedId"], &answer["selectedLabel"]),
     };
     if let Some(other) = answer["otherText"].as_str() {
-        text.push_str(&format!(": {other}"));
+        text.extend([": ", other]);
     }
     text
 }

@@ -29,7 +29,14 @@ use pilothouse_core::{
     Settlement, Subject,
 };
 use pilothouse_store::Presence;
-use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
+use rmcp::{
+    RoleServer,
+    model::{
+        CancelledNotification, CancelledNotificationParam, InputRequest, InputRequests,
+        InputRequiredResult, InputResponses, RequestId,
+    },
+    service::Peer,
+};
 use serde_json::{Map, Value, json};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -181,7 +188,7 @@ impl Answered {
         }
         if let Some(reason) = self.reason() {
             fields.insert("reason".to_owned(), reason.into());
-            text.push_str(&format!(" Reason: {reason}"));
+            text.extend([" Reason: ", reason]);
         }
         if self.came_late {
             fields.insert("settledBy".to_owned(), self.who_and_when().into());
@@ -285,7 +292,7 @@ impl Way {
 }
 
 /// A person at a client, as far as the client can be believed.
-fn person_at(client: &str) -> Actor {
+pub(crate) fn person_at(client: &str) -> Actor {
     Actor::Human { via: client.to_owned(), verified: false }
 }
 
@@ -295,7 +302,13 @@ fn said(ask: &AskView, answer: Answer) -> Said {
 }
 
 /// Puts on record that a client did not show a question. It stays open everywhere else.
-async fn not_shown(shared: &Shared, broker: &Broker, ask: &AskView, client: &str, why: String) {
+pub(crate) async fn not_shown(
+    shared: &Shared,
+    broker: &Broker,
+    ask: &AskView,
+    client: &str,
+    why: String,
+) {
     tracing::debug!(ask = %ask.request_id, client, why, "a form was not shown");
     let intent = Intent::NotShown { ask: ask.ask(), via: client.to_owned(), why };
     if let Err(error) = broker.act(ask.session_id, intent, &shared.caller).await {
@@ -303,15 +316,25 @@ async fn not_shown(shared: &Shared, broker: &Broker, ask: &AskView, client: &str
     }
 }
 
+/// Takes a form away from a client whose person need not answer any more.
+pub(crate) async fn withdraw(peer: &Peer<RoleServer>, form: RequestId) {
+    let reason = Some("answered elsewhere".to_owned());
+    let params = CancelledNotificationParam::new(Some(form), reason);
+    let note = CancelledNotification::new(params);
+    if let Err(error) = peer.send_notification(note.into()).await {
+        tracing::debug!(%error, "could not withdraw a form");
+    }
+}
+
 impl Shared {
     /// Whether the client has once given a person the time to read a form.
-    fn reads_forms(&self) -> bool {
+    pub(crate) fn reads_forms(&self) -> bool {
         self.shows_forms.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Takes note that a person reads this client's forms, for all who wonder whether anybody is
     /// there to answer.
-    async fn note_reader(&self, broker: &Broker) {
+    pub(crate) async fn note_reader(&self, broker: &Broker) {
         if self.shows_forms.swap(true, std::sync::atomic::Ordering::Relaxed)
             || self.options.answerers == Answerers::Human
         {
@@ -333,7 +356,7 @@ impl Call<'_> {
     pub(crate) async fn ask(&self, asking: Asking) -> Result<Outcome, Problem> {
         let broker = self.broker().await?;
         if self.brought.state.is_some() || self.brought.responses.is_some() {
-            return self.take_up(broker, &asking).await;
+            return Box::pin(self.take_up(broker, &asking)).await;
         }
         let reference = self.raise(broker, asking.request.clone()).await?;
         let ask = broker.ask(reference).await?;
@@ -450,7 +473,7 @@ impl Call<'_> {
 
     /// Shows a form on the client's connection, beside this call.
     fn show(&self, broker: &Broker, ask: &AskView, way: Way) -> Option<watch::Receiver<Standing>> {
-        if self.server.desk.open().shown.contains(&ask.request_id) {
+        if !self.server.desk.open().shown.insert(ask.request_id) {
             return None;
         }
         let showing = Showing {
@@ -475,7 +498,7 @@ impl Call<'_> {
         is_ours: bool,
     ) -> Result<Outcome, Problem> {
         enum Happening {
-            Looked(Result<AskView, Error>),
+            Looked(Box<Result<AskView, Error>>),
             Moved,
             Quiet,
             TimeUp,
@@ -514,7 +537,7 @@ impl Call<'_> {
                 std::future::pending().await
             };
             let happening = tokio::select! {
-                view = broker.wait_settled(name, limit) => Happening::Looked(view),
+                view = broker.wait_settled(name, limit) => Happening::Looked(Box::new(view)),
                 now = moved => {
                     shown = Some(now);
                     Happening::Moved
@@ -526,7 +549,7 @@ impl Call<'_> {
             };
             match happening {
                 Happening::Looked(view) => {
-                    let view = view?;
+                    let view = (*view)?;
                     if view.settlement.is_some() {
                         return settled(view, false);
                     }

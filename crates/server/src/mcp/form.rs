@@ -51,18 +51,15 @@ impl Call<'_> {
         let print = fingerprint(NAME, &Value::Object(arguments.left().clone()));
         let mut arguments = arguments;
         let ask = arguments.text("askId")?;
-        let outcome = match &ask {
-            Some(ask) => {
-                arguments.forget(&["message", "requestedSchema", "url", "timeoutMs"]);
-                self.collect(ask).await?
-            }
-            None => {
-                let subject = self.subject(&mut arguments)?;
-                let patience = self.patience(&mut arguments)?;
-                let request = CallerRequest { key: print.clone(), subject, reason: None, patience };
-                let asking = Asking { tool: NAME, arguments: print, request, note: None };
-                self.ask(asking).await?
-            }
+        let outcome = if let Some(ask) = &ask {
+            arguments.forget(&["message", "requestedSchema", "url", "timeoutMs"]);
+            self.collect(ask).await?
+        } else {
+            let subject = self.subject(&mut arguments)?;
+            let patience = self.patience(&mut arguments)?;
+            let request = CallerRequest { key: print.clone(), subject, reason: None, patience };
+            let asking = Asking { tool: NAME, arguments: print, request, note: None };
+            Box::pin(self.ask(asking)).await?
         };
         let reply = match outcome {
             Outcome::InputRequired(result) => return Ok(Said::InputRequired(result)),

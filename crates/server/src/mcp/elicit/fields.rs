@@ -129,11 +129,11 @@ fn in_words(message: Option<&str>, questions: &[Question]) -> String {
     let mut text = message.unwrap_or_default().to_owned();
     for question in questions {
         let (header, words) = (&question.header, &question.question);
-        text.push_str(&format!("\n\n{header}: {words}"));
+        text.extend(["\n\n", header, ": ", words]);
         for option in question.options.iter().flatten() {
-            text.push_str(&format!("\n- {}", option.label));
+            text.extend(["\n- ", &option.label]);
             if !option.description.is_empty() {
-                text.push_str(&format!(": {}", option.description));
+                text.extend([": ", &option.description]);
             }
         }
     }
@@ -156,11 +156,12 @@ fn choices(questions: &[Question]) -> Value {
         }
         if question.multiple {
             for (index, option) in options.iter().enumerate() {
+                let about = Some(&option.description).filter(|it| !it.is_empty());
                 let preset = question.default.as_deref() == Some(option.name());
                 let flag = json!({
                     "type": "boolean",
                     "title": format!("{}: {}", question.header, option.label),
-                    "description": option.description,
+                    "description": about.unwrap_or(&question.question),
                     "default": preset,
                 });
                 properties.insert(flag_field(at, index), flag);

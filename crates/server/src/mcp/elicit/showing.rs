@@ -9,8 +9,8 @@ use pilothouse_core::{AskView, Refusal};
 use rmcp::{
     RoleServer,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientResult, CustomNotification,
-        CustomRequest, RequestId, ServerNotification, ServerRequest,
+        ClientResult, CustomNotification, CustomRequest, RequestId, ServerNotification,
+        ServerRequest,
     },
     service::{Peer, PeerRequestOptions},
 };
@@ -59,7 +59,6 @@ impl Showing {
     /// Shows it until it is settled, or the client has no more to say.
     pub(super) async fn run(self, tell: watch::Sender<Standing>) {
         let ask = self.ask.request_id;
-        self.shared.desk.open().shown.insert(ask);
         self.show(&tell).await;
         self.shared.desk.open().shown.remove(&ask);
     }
@@ -209,12 +208,7 @@ impl Showing {
     }
 
     async fn withdraw(&self, form: RequestId) {
-        let reason = Some("answered elsewhere".to_owned());
-        let params = CancelledNotificationParam::new(Some(form), reason);
-        let note = CancelledNotification::new(params);
-        if let Err(error) = self.peer.send_notification(note.into()).await {
-            tracing::debug!(%error, "could not withdraw a form");
-        }
+        super::withdraw(&self.peer, form).await;
         if self.way.is_page() {
             self.complete().await;
         }

@@ -6,9 +6,7 @@ use pilothouse_core::{Answer, AskView, Change, Decision, Subject};
 use rmcp::model::{ClientResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 
-/// A decline or a dismissal that comes sooner was no person's, unless this client is known to show
-/// forms.
-pub(super) const READING: Duration = Duration::from_secs(1);
+use crate::mcp::READING;
 
 /// What the client is asked, if it can be asked that in a form.
 pub(super) fn form(ask: &AskView, thread: &str, turn: Option<&str>, call: &str) -> Option<Value> {

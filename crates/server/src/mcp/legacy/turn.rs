@@ -3,29 +3,25 @@
 use std::{
     collections::BTreeMap,
     pin::Pin,
-    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use pilothouse::{Broker, Error, Said};
 use pilothouse_core::{
-    Actor, AgentError, AskId, AskView, Intent, Seq, SessionId, SessionView, Subject, TurnId,
-    TurnStatus, TurnView,
+    AgentError, AskId, AskView, Intent, Seq, SessionId, SessionView, Subject, TurnId, TurnStatus,
+    TurnView,
 };
 use pilothouse_store::{AskFilter, MAX_PAGE};
 use rmcp::{
     ServiceError,
-    model::{
-        CallToolResult, CancelledNotification, CancelledNotificationParam, ClientResult,
-        CustomRequest, RequestId, ServerRequest,
-    },
+    model::{CallToolResult, ClientResult, CustomRequest, RequestId, ServerRequest},
     service::PeerRequestOptions,
 };
 use serde_json::Value;
 
 use super::{
-    super::{Call, PROGRESS_EVERY, actions, check, start},
+    super::{Call, PROGRESS_EVERY, READING, actions, check, elicit, start},
     LOOK_AGAIN,
     forms::{self, Reception},
     told,
@@ -38,8 +34,6 @@ const MAX_ASKS: usize = 50;
 const NEAR_END: u64 = 900;
 /// How long an interrupted turn may take to end.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(3);
-/// What a client that gives no name is called in the log.
-const NAMELESS: &str = "an MCP client";
 
 type Reply = (AskId, Result<ClientResult, ServiceError>, Duration);
 type Replies = FuturesUnordered<Pin<Box<dyn Future<Output = Reply> + Send>>>;
@@ -155,7 +149,7 @@ impl Waiting<'_, '_> {
             .collect();
         for id in settled {
             if let Some(Told { form: Some(form), .. }) = self.told.remove(&id) {
-                withdraw(self.call, form).await;
+                elicit::withdraw(&self.call.context.peer, form).await;
             }
         }
         // The oldest first: it has waited longest.
@@ -212,24 +206,25 @@ impl Waiting<'_, '_> {
         let Some(told) = self.told.get_mut(&id) else { return };
         told.form = None;
         let ask = told.ask.clone();
-        let shows = &self.call.server.shows_forms;
+        let server = self.call.server;
         let received = match &reply {
-            Ok(reply) => forms::read(&ask, reply, took, shows.load(Ordering::Relaxed)),
+            Ok(reply) => forms::read(&ask, reply, took, server.reads_forms()),
             Err(error) => {
                 tracing::debug!(%error, "the client did not show a form");
                 Reception::NotShown
             }
         };
-        if took >= forms::READING && reply.is_ok() {
-            shows.store(true, Ordering::Relaxed);
+        if took >= READING && reply.is_ok() {
+            server.note_reader(self.broker).await;
         }
+        let client = self.call.client_name();
         let Reception::Answer(answer, reason) = received else {
+            let why = format!("no person's answer after {} ms", took.as_millis());
+            elicit::not_shown(server, self.broker, &ask, &client, why).await;
             self.name_the_inbox(&ask).await;
             return;
         };
-        let client = self.call.context.client_info();
-        let via = client.map_or_else(|| NAMELESS.to_owned(), |it| it.name);
-        let by = Actor::Human { via, verified: false };
+        let by = elicit::person_at(&client);
         let digest = Some(ask.digest.clone());
         let said = Said { answer, digest, reason, note: None };
         if let Err(error) = self.broker.answer(ask.request_id, said, &by).await {
@@ -237,15 +232,6 @@ impl Waiting<'_, '_> {
             tracing::debug!(%error, "a client's answer was not taken");
             self.name_the_inbox(&ask).await;
         }
-    }
-}
-
-async fn withdraw(call: &Call<'_>, form: RequestId) {
-    let reason = Some("answered elsewhere".to_owned());
-    let params = CancelledNotificationParam::new(Some(form), reason);
-    let note = CancelledNotification::new(params);
-    if let Err(error) = call.context.peer.send_notification(note.into()).await {
-        tracing::debug!(%error, "could not withdraw a form");
     }
 }
 
