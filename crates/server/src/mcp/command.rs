@@ -127,7 +127,7 @@ impl Call<'_> {
                 arguments.forget(&["command", "args", "cwd", "reason"]);
                 self.collect(&ask).await?
             }
-            None => self.ask_to_run(&mut arguments, print).await?,
+            None => Box::pin(self.ask_to_run(&mut arguments, print)).await?,
         };
         let reply = match outcome {
             Outcome::InputRequired(result) => return Ok(Said::InputRequired(result)),
@@ -166,7 +166,7 @@ impl Call<'_> {
         let asking = Asking { tool: NAME, arguments: print, request: request.clone(), note };
         // It comes back with the reply to a form, so that it was asked already.
         if self.brought.state.is_some() || self.brought.responses.is_some() {
-            return self.ask(asking).await;
+            return Box::pin(self.ask(asking)).await;
         }
         let broker = self.broker().await?;
         let name = self.raise(broker, request).await?;
@@ -179,7 +179,7 @@ impl Call<'_> {
                 Ok(Outcome::Settled(Box::new(Answered { ask, settlement, came_late: false })))
             }
             // The same question again, which is shown now.
-            None => self.ask(asking).await,
+            None => Box::pin(self.ask(asking)).await,
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// Longer than anything that a test waits for.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 pub(crate) struct Serve {
     child: Child,
@@ -59,10 +59,9 @@ impl Serve {
         );
         let body = body.map(Value::to_string).unwrap_or_default();
         if !body.is_empty() {
-            let length = body.len();
-            head.push_str(&format!(
-                "Content-Type: application/json\r\nContent-Length: {length}\r\n"
-            ));
+            let length = body.len().to_string();
+            head += "Content-Type: application/json\r\nContent-Length: ";
+            head.extend([length.as_str(), "\r\n"]);
         }
         write!(stream, "{head}Connection: close\r\n\r\n{body}").unwrap();
         let mut res = String::new();

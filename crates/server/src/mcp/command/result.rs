@@ -81,7 +81,7 @@ pub(super) fn not_allowed(answered: &Answered) -> Reply {
         }
     };
     if let Some(reason) = answered.reason() {
-        reply.text.push_str(&format!(" Reason: {reason}"));
+        reply.text.extend([" Reason: ", reason]);
         reply.fields.insert("reason".to_owned(), reason.into());
     }
     reply
@@ -126,7 +126,7 @@ fn printed(result: &CommandResult, code: i32, outcome: Option<&str>, text: &str)
         let mut text = text.to_owned();
         for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
             if !stream.is_empty() {
-                text.push_str(&format!("\n{name}:\n{stream}"));
+                text.extend(["\n", name, ":\n", stream.as_str()]);
             }
         }
         if truncated {
