@@ -61,7 +61,8 @@ impl Client {
     /// As a client with a handshake.
     pub(crate) async fn connect(&mut self, version: &str, name: &str, able: Value) {
         let about = json!({"name": name, "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": able, "clientInfo": about});
+        let mut params = json!({"protocolVersion": version, "clientInfo": about});
+        params["capabilities"] = able;
         let id = self.send("initialize", params).await;
         self.reply_to(id).await;
         self.line(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;

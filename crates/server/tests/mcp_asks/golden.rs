@@ -72,8 +72,8 @@ fn check(version: &str, name: &str, message: &Value) {
 fn settled(mut message: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {
-            Value::String(text) if text.starts_with("req_") => *text = "req_…".to_owned(),
-            Value::String(text) if text.starts_with("rs1.") => *text = "rs1.…".to_owned(),
+            Value::String(text) if text.starts_with("req_") => "req_…".clone_into(text),
+            Value::String(text) if text.starts_with("rs1.") => "rs1.…".clone_into(text),
             Value::Array(items) => items.iter_mut().for_each(walk),
             Value::Object(fields) => {
                 fields.remove("progressToken");

@@ -56,10 +56,11 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
         async move { Ok(broker) }
     });
     let (near, far) = tokio::io::duplex(1024 * 1024);
-    let serving = server.clone();
+    let inner = server.clone();
     tokio::spawn(async move {
         let (read, write) = tokio::io::split(far);
-        rmcp::serve_server(serving, (read, write)).await.unwrap().waiting().await.unwrap();
+        let running = Box::pin(rmcp::serve_server(inner, (read, write))).await;
+        running.unwrap().waiting().await.unwrap();
     });
     let (read, write) = tokio::io::split(near);
     let mut client = Client::over(read, write);

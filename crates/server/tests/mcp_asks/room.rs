@@ -65,7 +65,7 @@ impl Room {
         let server = self.server.clone();
         tokio::spawn(async move {
             let (read, write) = tokio::io::split(far);
-            let running = rmcp::serve_server(server, (read, write)).await;
+            let running = Box::pin(rmcp::serve_server(server, (read, write))).await;
             if let Ok(running) = running {
                 running.waiting().await.unwrap();
             }
@@ -136,12 +136,10 @@ impl Room {
         let look = async {
             loop {
                 let page = self.broker.events(ask.session, Seq(0), 100).await.unwrap();
-                let each = page.events.into_iter().filter_map(|it| match it.event {
-                    Event::AskNotShown { ask: id, via, why } if id == ask.ask => {
-                        assert_eq!(via, "editor");
-                        Some(why)
-                    }
-                    _ => None,
+                let each = page.events.into_iter().filter_map(|it| {
+                    let Event::AskNotShown { ask: id, via, why } = it.event else { return None };
+                    assert_eq!(via, "editor");
+                    (id == ask.ask).then_some(why)
                 });
                 let found: Vec<_> = each.collect();
                 if !found.is_empty() {
@@ -204,7 +202,9 @@ pub(crate) fn picked(id: &str, label: &str) -> Value {
 }
 
 pub(crate) fn accept(content: Value) -> Value {
-    json!({"action": "accept", "content": content})
+    let mut res = say("accept");
+    res["content"] = content;
+    res
 }
 
 pub(crate) fn say(action: &str) -> Value {

@@ -227,8 +227,8 @@ impl Showing {
 }
 
 fn as_value(reply: ClientResult) -> Value {
-    match reply {
-        ClientResult::CustomResult(it) => it.0,
-        other => serde_json::to_value(other).unwrap_or_default(),
-    }
+    let ClientResult::CustomResult(whole) = reply else {
+        return serde_json::to_value(reply).unwrap_or_default();
+    };
+    whole.0
 }
