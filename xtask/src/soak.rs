@@ -1,5 +1,7 @@
 //! The long versions of what the test command does briefly, and their last result in `docs/soak.md`.
 
+mod fuzz;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -13,20 +15,23 @@ use crate::{
     workspace,
 };
 
-const USAGE: &str = "usage: cargo xtask soak [--kills N] [--sim-seeds N]";
+const USAGE: &str = "usage: cargo xtask soak [--kills N] [--sim-seeds N] [--fuzz-seconds N]";
 /// Kills of Pilothouse; of Codex there are half as many.
 const KILLS: u64 = 200;
 /// Histories of the simulator.
 const SIM_SEEDS: u64 = 100_000;
+/// How long the fuzzer looks.
+const FUZZ_SECONDS: u64 = 600;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let wanted = Wanted::parse(arguments)?;
     let commit = commit()?;
     let mut report = format!(
-        "# Soak\n\nThe last run of `cargo xtask soak --kills {} --sim-seeds {}`, on {}, at commit \
-         {commit}.\n",
+        "# Soak\n\nThe last run of `cargo xtask soak --kills {} --sim-seeds {} --fuzz-seconds {}`, on \
+         {}, at commit {commit}.\n",
         wanted.kills,
         wanted.sim_seeds,
+        wanted.fuzz_seconds,
         today()?
     );
     let kills = Part {
@@ -47,10 +52,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     for part in [kills, histories] {
         let begin = Instant::now();
         let Watched { text, outcome: part_outcome } = part.run()?;
-        let told = section(&part, &text, part_outcome.is_ok(), begin.elapsed());
-        report.push_str(&told);
+        let told = (part.read)(&text);
+        report.push_str(&section(part.title, &told, &text, part_outcome.is_ok(), begin.elapsed()));
         outcome = outcome.and(part_outcome);
     }
+    let begin = Instant::now();
+    let Watched { text, outcome: fuzzed } = fuzz::run(wanted.fuzz_seconds)?;
+    let told = fuzz::told(&text);
+    report.push_str(&section("Fuzzed lines", &told, &text, fuzzed.is_ok(), begin.elapsed()));
+    outcome = outcome.and(fuzzed);
     // A failure is a result too, and the one that is looked for.
     workspace::make_dir(&workspace::root().join("docs"))?;
     workspace::write(&workspace::root().join("docs/soak.md"), &report)?;
@@ -61,11 +71,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 struct Wanted {
     kills: u64,
     sim_seeds: u64,
+    fuzz_seconds: u64,
 }
 
 impl Wanted {
     fn parse(arguments: &[String]) -> Result<Self, Failure> {
-        let mut res = Self { kills: KILLS, sim_seeds: SIM_SEEDS };
+        let mut res = Self { kills: KILLS, sim_seeds: SIM_SEEDS, fuzz_seconds: FUZZ_SECONDS };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let number = rest.next().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
@@ -73,6 +84,7 @@ impl Wanted {
             match argument.as_str() {
                 "--kills" => res.kills = number,
                 "--sim-seeds" => res.sim_seeds = number,
+                "--fuzz-seconds" => res.fuzz_seconds = number,
                 _ => return Err(Failure::new(USAGE)),
             }
         }
@@ -99,10 +111,10 @@ impl Part {
     }
 }
 
-fn section(part: &Part, text: &str, is_passed: bool, took: Duration) -> String {
+fn section(title: &str, told: &[String], text: &str, is_passed: bool, took: Duration) -> String {
     let verdict = if is_passed { "passed" } else { "**failed**" };
-    let mut res = format!("\n## {}\n\n{verdict} in {} s.\n\n", part.title, took.as_secs());
-    for line in (part.read)(text) {
+    let mut res = format!("\n## {title}\n\n{verdict} in {} s.\n\n", took.as_secs());
+    for line in told {
         // Writing to a string cannot fail.
         writeln!(res, "- {line}").ok();
     }
