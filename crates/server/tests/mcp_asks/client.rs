@@ -70,11 +70,12 @@ impl Client {
 
     /// As a client whose every request says who it is.
     pub(crate) fn stateless(&mut self, name: &str, able: Value) {
-        self.meta = Some(json!({
+        let mut meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": able,
             "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"},
-        }));
+        });
+        meta["io.modelcontextprotocol/clientCapabilities"] = able;
+        self.meta = Some(meta);
     }
 
     pub(crate) async fn line(&mut self, message: &Value) {

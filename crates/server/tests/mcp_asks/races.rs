@@ -48,7 +48,7 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
     let actions = vec![Action::BeginTurn, Action::Ask(ask), Action::EndTurn("completed".into())];
     let agent = FakeAgent::new(&[Rule::on("turn/start", actions)]).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let (mine, served) =
+    let (mine, other) =
         (node(home.path(), &agent, "mcp").await, node(home.path(), &agent, "serve").await);
     let own = mine.clone();
     let server = Server::new(trusting(), move || {
@@ -66,7 +66,7 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
     let mut client = Client::over(read, write);
     client.connect("2025-11-25", "editor", json!({})).await;
     let front = Front::open(FrontConfig {
-        broker: served.clone(),
+        broker: other.clone(),
         home: home.path().into(),
         address: HOST.parse().unwrap(),
         answerers: Answerers::Caller,
@@ -154,7 +154,7 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
     assert_eq!(n_told, 1);
     server.close().await;
     front.close().await;
-    served.stop().await;
+    other.stop().await;
     mine.stop().await;
 }
 
