@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 use crate::room::{Mcp, Room, Serve, parse};
 
+/// How many seconds agents are kept: longer than a test may take, and not much longer, should it be
+/// killed.
+const KEEP_FOR: u32 = 120;
 /// The words for a session that does not rest.
 const WORKS: [&str; 2] = ["running", "waiting_approval"];
 /// How long anything may take that is waited for by looking again and again.
@@ -25,7 +28,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn new() -> Self {
-        Self::keeping_for(3_600).await
+        Self::keeping_for(KEEP_FOR).await
     }
 
     pub(crate) async fn keeping_for(seconds: u32) -> Self {
@@ -166,8 +169,9 @@ impl Stage {
     pub(crate) fn records(&self) -> Vec<String> {
         let Ok(stores) = fs::read_dir(self.room.home.path().join("agents")) else { return vec![] };
         let files = stores.flatten().flat_map(|it| fs::read_dir(it.path()).into_iter().flatten());
-        let names = files.flatten().map(|it| it.file_name().into_string().unwrap());
-        names.filter(|it| it.ends_with(".json")).collect()
+        let records = files.flatten().map(|it| it.path());
+        let records = records.filter(|it| it.extension().is_some_and(|it| it == "json"));
+        records.map(|it| it.display().to_string()).collect()
     }
 
     /// All that runs for this home.
@@ -316,10 +320,10 @@ impl Log {
         for event in self.events() {
             match event {
                 Event::ItemStarted { item, .. } => {
-                    assert!(begun.insert(item), "{item} began twice")
+                    assert!(begun.insert(item), "{item} began twice");
                 }
                 Event::ItemCompleted { item, .. } => {
-                    assert!(done.insert(item), "{item} ended twice")
+                    assert!(done.insert(item), "{item} ended twice");
                 }
                 _ => {}
             }
