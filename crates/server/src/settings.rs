@@ -27,8 +27,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use uuid::Uuid;
 
 pub use self::command::CommandSettings;
-use self::command::CommandTable;
-use self::{keeping::Agents, rules_file::RulesFile};
+use self::{command::CommandTable, keeping::Agents, rules_file::RulesFile};
 use crate::{hex, node_key};
 
 /// The port that the console is on, unless it is taken or another one is named.
@@ -250,9 +249,10 @@ impl Settings {
             .map_err(|problem| SettingsError::Value { origin: file("listen"), problem })?;
         let keep_for = keeping::keep_for(agents.unwrap_or_default(), keep_for_hours)
             .map_err(|problem| SettingsError::Value { origin: file("keep_for_hours"), problem })?;
-        let command = command.unwrap_or_default().settings().map_err(|(key, problem)| {
-            SettingsError::Value { origin: file(key), problem }
-        })?;
+        let command = command
+            .unwrap_or_default()
+            .settings()
+            .map_err(|(key, problem)| SettingsError::Value { origin: file(key), problem })?;
         let named = ["PILOTHOUSE_CODEX", "CODEX_MCP_BINARY"].into_iter().find_map(env);
         let mode = ["PILOTHOUSE_MODE", "CODEX_MCP_MODE"].into_iter().find_map(|name| {
             let value = text(name).filter(|it| !it.trim().is_empty())?;

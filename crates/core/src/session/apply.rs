@@ -170,7 +170,7 @@ impl Session {
     }
 
     fn set_command(&mut self, ask: AskId, progress: CommandProgress) {
-        if self.commands.len() >= MAX_REMEMBERED {
+        if self.commands.len() >= MAX_REMEMBERED && !self.commands.contains_key(&ask) {
             self.commands.pop_first();
         }
         self.commands.insert(ask, progress);

@@ -118,11 +118,13 @@ async fn rest(broker: &Broker, id: SessionId) {
 async fn settled(broker: &Broker, id: SessionId) -> Vec<String> {
     let filter = AskFilter { session: Some(id), ..AskFilter::default() };
     let asks = broker.asks(filter, 10, None).await.unwrap().rows;
-    let by = asks.into_iter().filter_map(|it| match it.settlement?.how {
-        Settled::Answered { by: Actor::Policy { rule }, .. } => Some(rule),
-        _ => None,
-    });
-    by.collect()
+    let mut rules = vec![];
+    for how in asks.into_iter().filter_map(|it| Some(it.settlement?.how)) {
+        if let Settled::Answered { by: Actor::Policy { rule }, .. } = how {
+            rules.push(rule);
+        }
+    }
+    rules
 }
 
 fn decisions(agent: &FakeAgent) -> Vec<String> {

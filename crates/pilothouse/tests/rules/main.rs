@@ -26,7 +26,11 @@ fn said_of(rules: &Rules, ask: &Ask, workspace: Option<&str>) -> String {
         Verdict::Answered { answer: Answer::Decided { decision, .. }, rule } => match decision {
             Decision::Accept => format!("allowed by {rule}"),
             Decision::Decline => format!("refused by {rule}"),
-            other => panic!("no rule decides {other:?}"),
+            Decision::AcceptForSession
+            | Decision::AcceptAlways
+            | Decision::AcceptWithExecpolicyAmendment
+            | Decision::ApplyNetworkPolicyAmendment
+            | Decision::Cancel => panic!("no rule decides {decision:?}"),
         },
         Verdict::Answered { answer, .. } => panic!("no rule answers {answer:?}"),
     }

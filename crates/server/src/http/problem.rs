@@ -101,7 +101,12 @@ impl Problem {
             Refusal::Busy => new(StatusCode::CONFLICT, "SESSION_BUSY")
                 .hint("`whenBusy` may be \"steer\" or \"queue\"."),
             Refusal::QueueFull { .. } => new(StatusCode::CONFLICT, "SESSION_BUSY"),
-            Refusal::Idle | Refusal::Detached => new(StatusCode::CONFLICT, "SESSION_NOT_RUNNING"),
+            Refusal::Idle | Refusal::Detached | Refusal::Agentless | Refusal::NotRunning => {
+                new(StatusCode::CONFLICT, "SESSION_NOT_RUNNING")
+            }
+            Refusal::NotAccepted | Refusal::StartedAlready | Refusal::AcceptedTooLongAgo { .. } => {
+                new(StatusCode::CONFLICT, "ALREADY_SETTLED")
+            }
             Refusal::NoSuchAsk => new(StatusCode::NOT_FOUND, "REQUEST_NOT_FOUND"),
             Refusal::AlreadySettled { settlement } => {
                 Self { settlement, ..new(StatusCode::CONFLICT, "ALREADY_SETTLED") }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pilothouse::Error;
-use pilothouse_core::{Actor, AgentError, Refusal, Settled, Settlement};
+use pilothouse_core::{Actor, AgentError, Refusal, Settled, Settlement, redact::redact};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
@@ -110,6 +110,8 @@ impl Problem {
 
     pub(crate) fn into_result(self) -> CallToolResult {
         let Self { code, message, hint } = self;
+        // It may hold what Codex said last, and that anything.
+        let message = redact(&message).into_owned();
         let mut text = format!("Error [{}]: {message}", code.name());
         let mut error = json!({ "code": code.name(), "message": message });
         if let Some(hint) = hint {

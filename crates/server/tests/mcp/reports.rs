@@ -6,6 +6,8 @@
 //! PILOTHOUSE_RECORD=1 cargo nextest run -p pilothouse-server --test mcp field_report
 //! ```
 
+mod asking;
+
 use std::fs;
 
 use pilothouse_testkit::workspace_root;
@@ -93,7 +95,7 @@ const STREAMS: &[Report] = &[
     Report(
         118,
         "Its users need the same tool names, and a check that the server will start.",
-        "The names are the same; `pilothouse doctor` looks for Codex and its version, and a start that fails has Codex's last words.",
+        "The names are the same; a start that fails names the Codex that was found, with Codex's last words.",
         &[
             "the_recorded_server_and_this_one_say_the_same",
             "a_codex_that_dies_at_once_leaves_its_last_words",
@@ -193,13 +195,17 @@ fn every_field_report_has_its_tests() {
     let mut lines = vec![
         "# Field reports\n".to_owned(),
         "What users of other bridges between agents and people reported, as far as it is about \
-         streams, platforms, versions and sizes, and what holds it here. Written by the test \
+         asking, streams, platforms, versions and sizes, and what holds it here. Written by the test \
          `every_field_report_has_its_tests`, which fails if a test that is named here is missing."
             .to_owned(),
     ];
-    for (section, reports) in
-        [("Streams, platforms, configuration, versions", STREAMS), ("Sizes", SIZES)]
-    {
+    for (section, reports) in [
+        ("Questions that hang, vanish or answer themselves", asking::ASKING),
+        ("Wrong, double, blind or too wide decisions", asking::DECIDING),
+        ("Forms, and delivery between processes", asking::FORMS),
+        ("Streams, platforms, configuration, versions", STREAMS),
+        ("Sizes", SIZES),
+    ] {
         lines.push(format!("\n## {section}\n"));
         lines.push("| No. | What went wrong | What holds here | Tests |\n|---|---|---|---|".into());
         for Report(number, symptom, answer, shown) in reports {

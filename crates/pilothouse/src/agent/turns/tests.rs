@@ -35,7 +35,8 @@ async fn refused() -> (AgentError, Duration) {
     let turns = Turns::new(launch, program, spec, None, Arc::clone(&mailbox), inbox);
     tokio::time::pause();
     let began = tokio::time::Instant::now();
-    let running = tokio::spawn(turns.run(TurnId(1), Prompt::text("hello")));
+    let mut running = tokio::task::JoinSet::new();
+    running.spawn(turns.run(TurnId(1), Prompt::text("hello")));
     let error = loop {
         let said = mailbox.take(9).await;
         if let Some(FromAgent::TurnRefused { error }) = said.last() {
@@ -44,7 +45,7 @@ async fn refused() -> (AgentError, Duration) {
     };
     let waited = began.elapsed();
     orders.send(Order::Detach { tag: Tag(1), forever: true }).await.unwrap();
-    running.await.unwrap();
+    running.join_next().await.unwrap().unwrap();
     (error, waited)
 }
 

@@ -34,7 +34,7 @@ const END: char = '\u{4}';
 /// Watches until it is told to stop.
 pub(super) async fn run(args: &WhoArgs, settings: &Settings) -> anyhow::Result<()> {
     let broker = settings.open_broker("inbox").await?;
-    let done = watch(args, settings, &broker).await;
+    let done = Box::pin(watch(args, settings, &broker)).await;
     broker.stop().await;
     done
 }
@@ -44,7 +44,7 @@ async fn watch(args: &WhoArgs, settings: &Settings, broker: &Broker) -> anyhow::
     let human_surfaces = u32::from(!person::is_under_agent(broker).await?);
     let presence = Presence { program: "inbox".to_owned(), human_surfaces, console: None };
     broker.set_presence(presence).await.context("tell others that somebody watches")?;
-    let mut room = Room::open(args, settings, broker).await?;
+    let mut room = Box::pin(Room::open(args, settings, broker)).await?;
     let mut stop = std::pin::pin!(stopped()?);
     loop {
         room.show_next()?;
