@@ -100,7 +100,8 @@ impl Agent {
         }
         if !finish && chance.once_in(60) {
             self.is_alive = false;
-            self.outbox.push_back(FromAgent::Exited { cause: "it crashed".to_owned(), fault: None });
+            self.outbox
+                .push_back(FromAgent::Exited { cause: "it crashed".to_owned(), fault: None });
             return;
         }
         if self.turn.is_none() {
