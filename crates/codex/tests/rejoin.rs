@@ -231,22 +231,25 @@ fn notify(peer: &mut Peer, method: &str, params: &Value) -> Vec<Output> {
 }
 
 fn said(outputs: &[Output]) -> Vec<String> {
-    let word = |it: &Output| match it {
-        Output::Said(A, FromAgent::TurnStarted { name }) => format!("{name} began"),
-        Output::Said(A, FromAgent::ItemCompleted { item, body, .. }) => {
-            format!("{item}: {}", body["text"].as_str().unwrap())
+    let word = |it: &Output| {
+        let Output::Said(A, message) = it else { return format!("{it:?}") };
+        if let FromAgent::TurnStarted { name } = message {
+            return format!("{name} began");
         }
-        Output::Said(A, FromAgent::TurnEnded { name, outcome, report }) => {
-            let how = match outcome {
-                Outcome::Completed => "Completed",
-                Outcome::Interrupted => "Interrupted",
-                Outcome::Failed { .. } => "Failed",
-                Outcome::Lost { .. } => "Lost",
-            };
-            let output = report.output.as_deref().unwrap_or("nothing");
-            format!("{} {how}: {output}", name.as_deref().unwrap_or("?"))
+        if let FromAgent::ItemCompleted { item, body, .. } = message {
+            return format!("{item}: {}", body["text"].as_str().unwrap());
         }
-        other => format!("{other:?}"),
+        let FromAgent::TurnEnded { name, outcome, report } = message else {
+            return format!("{it:?}");
+        };
+        let how = match outcome {
+            Outcome::Completed => "Completed",
+            Outcome::Interrupted => "Interrupted",
+            Outcome::Failed { .. } => "Failed",
+            Outcome::Lost { .. } => "Lost",
+        };
+        let output = report.output.as_deref().unwrap_or("nothing");
+        format!("{} {how}: {output}", name.as_deref().unwrap_or("?"))
     };
     outputs.iter().map(word).collect()
 }

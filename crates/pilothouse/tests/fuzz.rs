@@ -1,5 +1,4 @@
 //! What the fuzzer found interesting, played back: see `fuzz`.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{fs, path::Path};
 

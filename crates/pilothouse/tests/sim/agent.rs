@@ -145,7 +145,8 @@ impl Agent {
         let key = format!("a{}-k{}", self.number, self.n_asks);
         self.waiting.insert(key.clone());
         let (command, cwd) = (format!("run {key}"), "/".to_owned());
-        let subject = Subject::Command { command, cwd, write_stdin: false, host: None };
+        let subject =
+            Subject::Command { command, argv: vec![], cwd, write_stdin: false, host: None };
         self.outbox.push_back(FromAgent::Asks(Box::new(Request {
             key,
             subject,
@@ -157,6 +158,7 @@ impl Agent {
             item: None,
             params: json!({}),
             agent: None,
+            echo_of: None,
         })));
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn tool() -> Tool {
             "options": { "type": "array", "minItems": 2, "maxItems": 3, "items": option },
             "allowMultiple": { "type": "boolean" },
             "otherLabel": text(),
-            "default": { "type": "null", "description": "no preset" },
+            "default": { "type": "null" },
         },
         "required": ["id", "header", "question", "options"],
     });
@@ -55,17 +55,16 @@ pub(crate) fn tool() -> Tool {
         "message": text(),
         "questions": { "type": "array", "minItems": 1, "maxItems": 3, "items": question },
         "timeoutMs": { "type": "integer" },
-        "askId": { "type": "string", "description": "collect a pending answer" },
+        "askId": { "type": "string", "description": "to collect" },
     });
-    let picked = json!({ "type": "object", "additionalProperties": text() });
+    let picked = json!({ "additionalProperties": text() });
     let answers = json!({ "type": "array", "items": {
-        "type": "object",
         "properties": { "selections": { "type": "array", "items": picked } },
         "additionalProperties": { "type": ["string", "null"] },
     }});
     tools::tool(
         NAME,
-        "Ask a person to choose; the first option is recommended, Other is added.",
+        "Ask a person to choose. The first option is preset unless default is null.",
         &arguments,
         &[],
         tools::result(json!({ "answers": answers })),

@@ -7,6 +7,7 @@
 //! PILOTHOUSE_RECORD=1 cargo nextest run -p pilothouse-server --test mcp contract
 //! ```
 
+mod asking;
 mod rows;
 
 use std::{
@@ -18,14 +19,17 @@ use std::{
 use pilothouse_testkit::workspace_root;
 use serde_json::{Value, json};
 
-use self::rows::{MUTATIONS, ROWS};
+use self::{
+    asking::ASKING,
+    rows::{MUTATIONS, ROWS},
+};
 use crate::client::Client;
 
 #[tokio::test]
 async fn every_name_of_the_contract_is_shown_by_a_test() {
     let tests = tests(&workspace_root().join("crates"));
     let mut shown = BTreeSet::new();
-    for (section, rows) in ROWS {
+    for (section, rows) in sections() {
         for (name, test) in *rows {
             assert!(tests.contains_key(*test), "{section}, {name}: there is no test {test}");
             assert!(shown.insert((*name).to_owned()), "{name} is there twice");
@@ -52,6 +56,10 @@ async fn every_name_of_the_contract_is_shown_by_a_test() {
     );
 }
 
+fn sections() -> impl Iterator<Item = &'static (&'static str, &'static [rows::Row])> {
+    ROWS.iter().chain(ASKING)
+}
+
 /// Names of the program are code; what else a row says is prose.
 fn is_name(row: &str) -> bool {
     !row.contains(' ')
@@ -61,7 +69,9 @@ fn is_name(row: &str) -> bool {
 async fn listed() -> BTreeSet<String> {
     let home = tempfile::tempdir().unwrap();
     let env = [("PILOTHOUSE_CODEX".to_owned(), "/nowhere/codex".to_owned())];
-    let mut client = Client::start_with(home.path(), &env).await;
+    let sets = ["--tools", "codex,choice,form,command"];
+    let mut client = Client::spawn_with(home.path(), &sets, &env);
+    client.initialize("2025-11-25").await;
     let mut res = BTreeSet::new();
     let tools = client.request("tools/list", json!({})).await;
     for tool in tools["result"]["tools"].as_array().unwrap() {
@@ -136,7 +146,7 @@ fn written(tests: &BTreeMap<String, PathBuf>) -> String {
             .to_owned(),
     ];
     let code = |it: &str| if is_name(it) { format!("`{it}`") } else { it.to_owned() };
-    for (section, rows) in ROWS {
+    for (section, rows) in sections() {
         lines.push(format!("\n## {section}\n\n| What | Shown by | In |\n|---|---|---|"));
         for (name, test) in *rows {
             let path = tests[*test].strip_prefix(workspace_root()).unwrap().display();

@@ -58,7 +58,7 @@ async fn watch(args: &WhoArgs, settings: &Settings, broker: &Broker) -> anyhow::
             Happening::Fed(FeedItem::Reset(_)) => room.read_all().await?,
             Happening::Fed(FeedItem::Delta(_) | FeedItem::Live(_)) => {}
             Happening::Typed(Some(typed)) => {
-                if room.on_typed(&typed).await? == Next::Leave {
+                if Box::pin(room.on_typed(&typed)).await? == Next::Leave {
                     return Ok(());
                 }
             }

@@ -1,7 +1,7 @@
 //! The rows of the table: a name of the contract, and the test that fails without it.
 
 /// A name, and the test that shows it.
-type Row = (&'static str, &'static str);
+pub(super) type Row = (&'static str, &'static str);
 
 /// By section of the contract. Names without spaces are the program's own.
 pub(super) const ROWS: &[(&str, &[Row])] = &[
