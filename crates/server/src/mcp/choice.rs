@@ -34,7 +34,6 @@ const MAX_TEXT: usize = 4_000;
 pub(crate) fn tool() -> Tool {
     let text = || json!({ "type": "string" });
     let option = json!({
-        "type": "object",
         "properties": { "id": text(), "label": text(), "description": text() },
         "required": ["id", "label", "description"],
     });
