@@ -10,7 +10,9 @@
 use std::{fmt, str::FromStr};
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
-use pilothouse_core::{Envelope, Event, Seq, SessionId};
+#[cfg(feature = "sqlite")]
+use pilothouse_core::{Envelope, Event};
+use pilothouse_core::{Seq, SessionId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -128,6 +130,7 @@ impl SignedHead {
 }
 
 /// Whether an event's head is signed: what was decided, and the end.
+#[cfg(feature = "sqlite")]
 pub(crate) fn is_signed(envelope: &Envelope) -> bool {
     matches!(envelope.event, Event::AskSettled { .. } | Event::Closed { .. })
 }

@@ -26,8 +26,12 @@ use crate::{
 };
 
 const HOST: &str = "127.0.0.1:7457";
-/// From each side.
-const EACH: usize = 50;
+/// Over MCP, and as many over REST.
+const EACH: usize = 40;
+/// From terminals: each is a process, and a node of its own.
+const TERMINALS: usize = 20;
+/// What `pilothouse inbox answer` ends with when another answer was first.
+const SETTLED: i32 = 3;
 
 /// One node on a store on disk.
 async fn node(home: &Path, agent: &FakeAgent, program: &str) -> Broker {
@@ -43,7 +47,7 @@ async fn node(home: &Path, agent: &FakeAgent, program: &str) -> Broker {
 }
 
 #[tokio::test]
-async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
+async fn one_of_a_hundred_answers_over_mcp_rest_and_terminals_reaches_the_agent() {
     let ask = Ask { command: "touch a".into(), ..Ask::default() };
     let actions = vec![Action::BeginTurn, Action::Ask(ask), Action::EndTurn("completed".into())];
     let agent = FakeAgent::new(&[Rule::on("turn/start", actions)]).unwrap();
@@ -96,6 +100,18 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
         "action": "respond_permission", "sessionId": started["sessionId"],
         "requestId": action["requestId"], "decision": "accept", "digest": action["digest"],
     });
+    let typed: Vec<_> = (0..TERMINALS)
+        .map(|_| {
+            tokio::process::Command::new(env!("CARGO_BIN_EXE_pilothouse"))
+                .args(["inbox", "answer", action["requestId"].as_str().unwrap(), "--decline"])
+                .args(["--digest", action["digest"].as_str().unwrap()])
+                .env("PILOTHOUSE_HOME", home.path())
+                .env_remove("PILOTHOUSE_STORE")
+                .env("PILOTHOUSE_HUMAN_TOKEN", &human)
+                .output()
+        })
+        .collect();
+    let typed = futures_util::future::join_all(typed);
     let mut calls = vec![];
     for _ in 0..EACH {
         calls.push(client.begin("codex_check", &over_mcp).await);
@@ -124,7 +140,7 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
         }
         results
     };
-    let (posted, called) = tokio::join!(posted, called);
+    let (posted, called, typed) = tokio::join!(posted, called, typed);
 
     let (mut n_taken, mut n_late) = (0, 0);
     for (status, body) in posted {
@@ -146,6 +162,17 @@ async fn one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent() {
         assert_eq!(error["code"], "ALREADY_SETTLED", "{result}");
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with("the request was answered by "), "{message}");
+        n_late += 1;
+    }
+    for output in typed {
+        let output = output.unwrap();
+        if output.status.success() {
+            n_taken += 1;
+            continue;
+        }
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(SETTLED), "{said}");
+        assert!(said.contains("answered with ") && said.contains(" by "), "{said}");
         n_late += 1;
     }
     assert_eq!((n_taken, n_late), (1, 99));

@@ -67,7 +67,7 @@ pub(super) const ASKING: &[(&str, &[Row])] = &[
             ("another process takes the reply", "a_reply_is_taken_by_the_process_that_it_comes_to"),
             (
                 "the first answer wins",
-                "one_of_a_hundred_answers_over_mcp_and_rest_reaches_the_agent",
+                "one_of_a_hundred_answers_over_mcp_rest_and_terminals_reaches_the_agent",
             ),
             (
                 "the form goes when another answered",

@@ -190,10 +190,11 @@ pub(super) const DECIDING: &[Report] = &[
     Report(
         37,
         "A retrying agent piled up cards for one action.",
-        "A request that is heard again is no new ask.",
+        "A request that is heard again, and what a caller asks again while it waits, is no new ask. What an agent asks anew is one, and at most 256 wait.",
         &[
             "a_request_that_is_heard_again_is_no_new_ask",
             "what_is_asked_again_while_it_waits_is_the_same_ask_and_afterwards_another",
+            "too_many_asks_are_refused_at_once",
         ],
     ),
     Report(
