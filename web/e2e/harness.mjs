@@ -77,6 +77,11 @@ export async function start() {
       base, project, browser, first, close, link: server.link,
       /** Another browser of the same person. */
       another: (options) => open(browser, base, { storageState, ...options }),
+      /** A link that logs in, as `pilothouse login` prints it. */
+      freshLink: async () => {
+        const login = await firstLine('pilothouse', ['login'], { cwd: project, env });
+        return login.line.match(/http:\/\/\S+/)[0];
+      },
       openGate: (name) => model.child.stdin.write(`open ${name}\n`),
       /** Stops the server, and brings it back at the same address when told to. */
       stopServer: () => end(server.child),

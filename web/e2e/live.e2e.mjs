@@ -18,6 +18,16 @@ test('a used link says how to get a new one', async () => {
   await context.close();
 });
 
+test('a link that is pasted into the tab that asks for it logs that tab in', async () => {
+  const { context, page } = await open(it.browser, it.base);
+  await page.goto(`${it.base}/`);
+  await page.getByRole('heading', { name: 'This browser is not logged in' }).waitFor();
+  await page.goto(await it.freshLink());
+  await page.getByRole('navigation').first().waitFor();
+  assert.equal(page.url(), `${it.base}/`);
+  await context.close();
+});
+
 test('ten tabs are all live', async () => {
   const other = await it.another();
   const pages = [other.page];

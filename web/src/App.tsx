@@ -29,8 +29,11 @@ export function App() {
       live.start(); // an older cookie may still be good
     });
   });
+  // A link that is pasted into this very tab changes the address only.
+  const onLink = () => { if (location.hash.startsWith('#code=')) location.reload(); };
+  addEventListener('hashchange', onLink);
   addEventListener('keydown', askKeys);
-  onCleanup(() => { removeEventListener('keydown', askKeys); live.close(); });
+  onCleanup(() => { removeEventListener('hashchange', onLink); removeEventListener('keydown', askKeys); live.close(); });
   return (
     <Switch fallback={<p class="grid h-full place-items-center text-muted" role="status">{live.trouble() ?? 'Connecting…'}</p>}>
       <Match when={live.login() === 'out'}><LoggedOut refused={refused()} /></Match>

@@ -324,6 +324,29 @@ async fn signalled() -> anyhow::Result<()> {
 }
 
 impl Shared {
+    /// What a model should know before it calls anything that is offered.
+    fn instructions(&self) -> String {
+        let offers = |name: &str| self.tools.iter().any(|it| it.name == name);
+        let mut res = vec![];
+        match self.options.contract {
+            Contract::CodexServer => res.push(
+                "Runs Codex sessions. codex and codex-reply return with the turn's last words.",
+            ),
+            Contract::Sessions if offers("codex") => res.push(
+                "Runs Codex sessions. Start one with codex, then long-poll codex_check \
+                 (waitMs) and answer its actions; the result comes once per turn.",
+            ),
+            Contract::Sessions => {}
+        }
+        if !self.options.tools.iter().all(|it| *it == ToolSet::Codex) {
+            res.push(
+                "The tools that ask return the person's answer, or action pending with an askId: \
+                 call the same tool with that askId to collect it. No answer is never a yes.",
+            );
+        }
+        res.join(" ")
+    }
+
     fn readers(&self) -> MutexGuard<'_, Readers> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -464,15 +487,7 @@ impl ServerHandler for Server {
                 Implementation::new("pilothouse", env!("CARGO_PKG_VERSION"))
                     .with_title("Pilothouse"),
             )
-            .with_instructions(match self.shared.options.contract {
-                Contract::Sessions => {
-                    "Runs Codex sessions. Start one with codex, then long-poll codex_check \
-                     (waitMs) and answer its actions; the result comes once per turn."
-                }
-                Contract::CodexServer => {
-                    "Runs Codex sessions. codex and codex-reply return with the turn's last words."
-                }
-            })
+            .with_instructions(self.shared.instructions())
     }
 
     async fn list_tools(

@@ -164,7 +164,10 @@ impl From<Refusal> for Problem {
                 let how = settlement.map_or_else(|| "settled before".to_owned(), |it| told(&it));
                 Self::new(Code::AlreadySettled, format!("the request was {how}"))
             }
-            Refusal::HumanOnly | Refusal::NotYours => Self::new(Code::HumanOnly, message),
+            Refusal::HumanOnly => Self::new(Code::HumanOnly, message),
+            Refusal::NotYours => Self::new(Code::HumanOnly, message).hint(
+                "A person can answer, or give you the session: ask with codex_session, action adopt.",
+            ),
             Refusal::DigestMismatch => {
                 Self::argument("digest", format!("{message} with codex_check"))
             }

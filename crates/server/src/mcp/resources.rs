@@ -212,7 +212,7 @@ const GOTCHAS: &str = "# What surprises\n\n\
 - What was cut is named in `truncatedFields`; `codex_check` with `output` pages the full text.\n\
 - A request that nobody answers expires; Codex is told that nobody answered, not that it was \
 declined.\n\
-- Closing this server ends its turns as `lost`; `codex_reply` goes on from there.\n";
+- Closing this server ends its turns, unless the settings keep agents; `codex_reply` goes on from there.\n";
 
 const QUICKSTART: &str = "# A session\n\n\
 1. `codex` with `prompt`, `approvalPolicy` and `sandbox` gives `sessionId`.\n\
