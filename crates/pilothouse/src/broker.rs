@@ -127,9 +127,14 @@ impl Broker {
         shared.store.set_presence(presence).await?;
         let nudges = shared.store.subscribe();
         shared.tasks.spawn(crate::ownership::serve_inbox(Arc::clone(&shared), nudges));
-        if shared.keeps {
-            shared.tasks.spawn(crate::ownership::take_up(Arc::clone(&shared)));
-        }
+        // Kept agents first: what they work on is not lost.
+        let (keeps, settling) = (shared.keeps, Arc::clone(&shared));
+        shared.tasks.spawn(async move {
+            if keeps {
+                crate::ownership::take_up(Arc::clone(&settling)).await;
+            }
+            crate::ownership::reconcile(settling).await;
+        });
         let folder = keep.map(|it| it.folder);
         shared.tasks.spawn(sweep(Arc::clone(&shared), store_name, folder));
         shared.tasks.spawn(crate::upkeep::retire(Arc::clone(&shared), retention));

@@ -7,7 +7,9 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pilothouse_core::{Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec};
+use pilothouse_core::{
+    Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec, Status,
+};
 use pilothouse_store::{
     Claim, Conclusion, MAX_PAGE, Nudge, Posted, SessionFilter, Store, StoreError,
 };
@@ -352,6 +354,36 @@ async fn take_inbox(shared: &Arc<Shared>, under_way: &Arc<Mutex<BTreeSet<Uuid>>>
             shared.conclude(posted).await;
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         });
+    }
+}
+
+/// Puts on record what became of the sessions that a dead node left in the middle of something.
+/// No agent is started for that. What callers ask goes on waiting, here.
+pub(crate) async fn reconcile(shared: Arc<Shared>) {
+    if let Err(error) = run_unfinished(&shared).await {
+        tracing::warn!(%error, "could not look for what dead nodes left unfinished");
+    }
+}
+
+async fn run_unfinished(shared: &Arc<Shared>) -> Result<(), Error> {
+    let status = vec![Status::Running, Status::WaitingApproval];
+    let filter = SessionFilter { status, ..SessionFilter::default() };
+    let mut cursor = None;
+    loop {
+        let page = shared.store.sessions(filter.clone(), MAX_PAGE, cursor).await?;
+        for id in page.rows.into_iter().map(|it| it.session_id) {
+            let owner = shared.store.owner(id).await?;
+            if owner.is_some_and(|(_, alive)| !alive)
+                && let Err(error) = shared.driver(id).await
+            {
+                // Another node may have been first.
+                tracing::debug!(session = %id, %error, "could not take an unfinished session");
+            }
+        }
+        cursor = page.next;
+        if cursor.is_none() || shared.leaving.is_cancelled() {
+            return Ok(());
+        }
     }
 }
 
