@@ -39,8 +39,8 @@ pub use crate::{
     policy::{Clarity, Part, Piece, Policy, Rule, RuleOutcome, Verdict, Weighed},
     session::{
         CallerRequest, Closing, Effect, Intent, MAX_EXPIRIES, MAX_PENDING_ADOPTIONS,
-        MAX_PENDING_ASKS, MAX_QUEUED_PROMPTS, Moment, Opening, Refusal, Session, Settlement, Step,
-        Thread, WhenBusy,
+        MAX_PENDING_ASKS, MAX_PENDING_QUESTIONS, MAX_QUEUED_PROMPTS, Moment, Opening, Refusal,
+        Session, Settlement, Step, Thread, WhenBusy,
     },
     spec::{Answerers, ApprovalPolicy, Isolation, Overrides, Patience, Prompt, Sandbox, Spec},
     subject::{AskKind, Change, Question, QuestionOption, Subject},

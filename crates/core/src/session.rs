@@ -24,6 +24,9 @@ pub use self::{
 
 /// Most asks that a session may have pending; more are refused at once.
 pub const MAX_PENDING_ASKS: usize = 256;
+/// Most questions of callers that may be pending; beside them there is room for commands, most of
+/// which a rule answers at once.
+pub const MAX_PENDING_QUESTIONS: usize = 64;
 /// Most callers that may ask for a session at the same time.
 pub const MAX_PENDING_ADOPTIONS: usize = 8;
 /// Most prompts that may wait for their turn.

@@ -27,6 +27,8 @@ use crate::settings::{Flags, Settings};
 const FAILED: u8 = 1;
 /// The command line is not understood.
 const USAGE: u8 = 2;
+/// Whoever read what was printed has left: what a shell reports of a program that SIGPIPE ended.
+const NOBODY_READS: u8 = 141;
 /// Threads of the runtime. Agents do the work; this only hands it on.
 const MAX_THREADS: usize = 4;
 
@@ -37,6 +39,11 @@ pub(crate) struct Failure {
     code: u8,
     problem: String,
 }
+
+/// Whoever reads standard output wants no more of it, as `head` does: no failure to speak of.
+#[derive(Debug, thiserror::Error)]
+#[error("write to stdout: nobody reads it any more")]
+struct NobodyReads;
 
 /// The control room for coding agents: start them, watch them, answer what they ask.
 #[derive(Debug, Parser)]
@@ -84,6 +91,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match carry_out(cli) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<NobodyReads>() => ExitCode::from(NOBODY_READS),
         Err(error) => {
             logging::tell(&error);
             ExitCode::from(error.downcast_ref::<Failure>().map_or(FAILED, |it| it.code))
@@ -109,7 +117,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
         Command::Inbox(args) => runtime.block_on(inbox::run(args, &settings)),
         Command::Sessions(args) => runtime.block_on(sessions::run(args, &settings)),
         Command::Login => runtime.block_on(login::run(&settings)),
-        Command::Token(args) => token::run(args, &settings),
+        Command::Token(args) => runtime.block_on(token::run(args, &settings)),
         Command::Audit(args) => audit::run(args, &settings),
         Command::Store(args) => runtime.block_on(store::run(args, &settings)),
         Command::Rules(args) => runtime.block_on(rules::run(args, &settings)),
@@ -122,7 +130,21 @@ fn carry_out(cli: Cli) -> anyhow::Result<()> {
 /// Prints what was asked for, on a line of its own.
 fn say(line: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .map_err(|it| anyhow::anyhow!("write to stdout: {it}"))
+    written(writeln!(out, "{line}").and_then(|()| out.flush()))
+}
+
+/// What came of writing to standard output.
+fn written(done: io::Result<()>) -> anyhow::Result<()> {
+    done.map_err(|it| {
+        if it.kind() == io::ErrorKind::BrokenPipe {
+            NobodyReads.into()
+        } else {
+            anyhow::anyhow!("write to stdout: {it}")
+        }
+    })
+}
+
+/// So many of something that is counted by adding an s.
+fn counted(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

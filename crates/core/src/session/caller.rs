@@ -4,7 +4,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, Moment, Session, Step, from_agent::raise};
+use super::{
+    MAX_PENDING_ADOPTIONS, MAX_PENDING_ASKS, MAX_PENDING_QUESTIONS, Moment, Session, Step,
+    from_agent::raise,
+};
 use crate::{
     Actor, Ask, AskId, COLLECT_WITHIN_S, CommandProgress, CommandResult, Decision, Event, Offer,
     Patience, Reach, Refusal, Settled, Subject,
@@ -59,6 +62,13 @@ impl Session {
         }
         if self.asks.len() >= MAX_PENDING_ASKS {
             let problem = format!("{MAX_PENDING_ASKS} requests are pending already");
+            return Err(misfit("session", problem));
+        }
+        let is_question = !matches!(subject, Subject::Command { .. });
+        let questions =
+            self.asks.values().filter(|it| it.asked_by.is_some() && !it.is_callers_command());
+        if is_question && questions.count() >= MAX_PENDING_QUESTIONS {
+            let problem = format!("{MAX_PENDING_QUESTIONS} questions are pending already");
             return Err(misfit("session", problem));
         }
         let mut ask = self.callers_ask(key, subject, offers, moment);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use pilothouse_core::{
     Answer, AskId, AskRef, CallerRequest, CommandEnd, CommandResult, Decision, FromAgent, Intent,
-    OnExpiry, Patience, Policy, Question, QuestionOption, Request, Rule, RuleOutcome, SessionId,
-    Spec, Status, Subject,
+    MAX_PENDING_QUESTIONS, OnExpiry, Patience, Policy, Question, QuestionOption, Request, Rule,
+    RuleOutcome, SessionId, Spec, Status, Subject,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -145,6 +145,20 @@ fn a_caller_asks_for_no_secrets_and_for_nothing_that_only_agents_need() {
         asks("a", files),
         &["refused: subject: a caller asks about commands, questions, forms and pages only"],
     );
+}
+
+#[test]
+fn many_questions_leave_room_for_commands() {
+    let mut stage = desk();
+    for number in 0..MAX_PENDING_QUESTIONS {
+        let key = format!("q{number}");
+        stage.check(asks(&key, question()), &[&format!("ask {} raised", number + 1)]);
+    }
+    stage.check(
+        asks("one-more", question()),
+        &["refused: session: 64 questions are pending already"],
+    );
+    stage.check(asks("c", command()), &["ask 65 raised"]);
 }
 
 #[test]

@@ -4,6 +4,10 @@
 //! leaves its parents can hide, as any program of the same user can; this stops the honest ones.
 
 use pilothouse::agent::tree::MARKER_VARIABLE;
+use pilothouse_store::NodeView;
+
+/// What a node that serves an MCP client calls itself.
+const MCP: &str = "mcp";
 
 /// Most processes between this one and the first of the system.
 const MAX_ANCESTORS: usize = 256;
@@ -23,9 +27,27 @@ pub(crate) fn refuse_agents(what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether an agent, or the host of an MCP server that serves now, is among those who started this.
+pub(crate) fn is_under_program(nodes: &[NodeView]) -> bool {
+    let servers = nodes.iter().filter(|it| it.alive && it.presence.program == MCP);
+    let pids: Vec<u32> = servers.map(|it| it.pid).collect();
+    is_under_agent() || is_under_host_of(&pids)
+}
+
+/// Refuses to give an agent, or an MCP host, what only a person may have.
+pub(crate) fn refuse_programs(what: &str, nodes: &[NodeView]) -> anyhow::Result<()> {
+    refuse_agents(what)?;
+    anyhow::ensure!(
+        !is_under_program(nodes),
+        "{what}: this command was started by an MCP host, and what runs there may be a model's own \
+         doing; run it in a terminal of your own"
+    );
+    Ok(())
+}
+
 /// Whether this process was started by the program that started one of these, such as the host of
 /// an MCP server: what runs there may be a model's own doing.
-pub(crate) fn is_under_host_of(pids: &[u32]) -> bool {
+fn is_under_host_of(pids: &[u32]) -> bool {
     system::is_under_host_of(pids)
 }
 

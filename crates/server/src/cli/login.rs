@@ -22,7 +22,9 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let store = settings.open_store().await?;
     let nodes = store.nodes().await.context("see who is there");
     store.close().await.context("close the store")?;
-    let console = nodes?
+    let nodes = nodes?;
+    ancestry::refuse_programs("give out a login", &nodes)?;
+    let console = nodes
         .into_iter()
         .filter(|it| it.alive)
         .find_map(|it| it.presence.console)

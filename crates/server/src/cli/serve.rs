@@ -4,6 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use pilothouse_store::NodeView;
 use secrecy::ExposeSecret as _;
 
 use super::{ancestry, say};
@@ -41,7 +42,8 @@ pub async fn run(args: ServeArgs, settings: &Settings) -> anyhow::Result<()> {
         default_effort: settings.default_effort.clone(),
     };
     let front = Front::open(config).await.context("tell others of its console")?;
-    say(&greeting(&keys, front.console())?)?;
+    let nodes = broker.nodes().await.context("see who is there")?;
+    say(&greeting(&keys, front.console(), &nodes)?)?;
 
     let (leave, left) = tokio::sync::oneshot::channel::<()>();
     let until = async {
@@ -62,9 +64,9 @@ pub async fn run(args: ServeArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Where the console is. With a code, unless an agent would read it.
-fn greeting(keys: &Keys, console: &str) -> anyhow::Result<String> {
-    if ancestry::is_under_agent() {
-        tracing::warn!("started by an agent, so no login code is printed");
+fn greeting(keys: &Keys, console: &str, nodes: &[NodeView]) -> anyhow::Result<String> {
+    if ancestry::is_under_program(nodes) {
+        tracing::warn!("started by an agent or an MCP host, so no login code is printed");
         return Ok(console.to_owned());
     }
     let code = keys.mint(Drawer::Codes, Timestamp::now()).context("make a login code")?;

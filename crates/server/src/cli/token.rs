@@ -22,7 +22,7 @@ pub struct TokenArgs {
 }
 
 /// Prints a token.
-pub fn run(args: TokenArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn run(args: TokenArgs, settings: &Settings) -> anyhow::Result<()> {
     let keys = Keys::new(&settings.home);
     if !args.human {
         return say(keys.api_token().context("make the API token")?.expose_secret());
@@ -33,6 +33,10 @@ pub fn run(args: TokenArgs, settings: &Settings) -> anyhow::Result<()> {
         "give out a person's token: this is no terminal, so there may be no person; run it in one"
     );
     settings.make_home()?;
+    let store = settings.open_store().await?;
+    let nodes = store.nodes().await.context("see who is there");
+    store.close().await.context("close the store")?;
+    ancestry::refuse_programs("give out a person's token", &nodes?)?;
     let token = keys.mint(Drawer::Humans, Timestamp::now()).context("make a person's token")?;
     say(token.expose_secret())
 }

@@ -18,7 +18,7 @@ use pilothouse::{
     Broker, COMMAND_TIMEOUT, CommandSpec, Error, LineShell, MAX_COMMAND_TIMEOUT,
     shell::{self, Reading, Verdict},
 };
-use pilothouse_core::{AskView, CallerRequest, Refusal, Subject};
+use pilothouse_core::{AskView, CallerRequest, Refusal, Subject, display};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,8 @@ const READS_ONLY: &str = "reads-only";
 const ALLOWED: &str = "command.allow";
 /// Longest line or argument, in bytes; the system takes no single one over 128 KiB.
 const MAX_WORD: usize = 32 * 1024;
+/// Longest command with all its words, in bytes: a person has to read it.
+const MAX_WHOLE: usize = 64 * 1024;
 /// Most arguments.
 const MAX_WORDS: usize = 1_000;
 /// Most parts of a line that a form tells about.
@@ -192,6 +194,11 @@ impl Call<'_> {
             let problem = format!("has {n_words} entries; at most {MAX_WORDS} are given");
             return Err(Problem::argument("args", problem));
         }
+        let n_bytes = command.len() + args.iter().flatten().map(String::len).sum::<usize>();
+        if n_bytes > MAX_WHOLE {
+            let problem = format!("has {n_bytes} bytes in all; at most {MAX_WHOLE} are given");
+            return Err(Problem::argument("args", problem));
+        }
         fits("command", &command)?;
         for (at, word) in args.iter().flatten().enumerate() {
             fits(&format!("args[{at}]"), word)?;
@@ -304,7 +311,10 @@ impl Wanted {
         let mut lines: Vec<_> = segments
             .iter()
             .take(MAX_PARTS)
-            .map(|it| format!("- {}: {} ({})", it.text, it.class.as_str(), it.reason))
+            .map(|it| {
+                let (text, reason) = (display::line(&it.text), display::line(&it.reason));
+                format!("- {text}: {} ({reason})", it.class.as_str())
+            })
             .collect();
         if let Some(n_more) = segments.len().checked_sub(MAX_PARTS).filter(|it| *it > 0) {
             lines.push(format!("- and {n_more} more"));

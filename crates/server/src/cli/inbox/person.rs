@@ -23,12 +23,20 @@ const TOKEN_VARIABLE: &str = "PILOTHOUSE_HUMAN_TOKEN";
 const MAX_TOKEN_FILE: u64 = 4_096;
 
 /// Who answers.
-#[derive(Debug, Default, clap::Args)]
-pub(super) struct WhoArgs {
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(in super::super) struct WhoArgs {
     /// A file with what `pilothouse token --human` printed, for scripts without a terminal (else
     /// `PILOTHOUSE_HUMAN_TOKEN`)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+}
+
+/// Who is there.
+pub(in super::super) enum Found {
+    /// A person.
+    Person(Actor),
+    /// Nobody that can be told to be one, and why.
+    Nobody(&'static str),
 }
 
 /// The person at this terminal, or whose token was given. `what` is what they want to do.
@@ -38,37 +46,45 @@ pub(super) async fn person(
     settings: &Settings,
     broker: &Broker,
 ) -> anyhow::Result<Actor> {
+    match find(what, args, settings, broker).await? {
+        Found::Person(person) => Ok(person),
+        Found::Nobody(why) => bail!("{what}: {why}; answer {}", elsewhere(broker).await?),
+    }
+}
+
+/// Looks whether there is a person. A token that is none fails at once.
+pub(in super::super) async fn find(
+    what: &str,
+    args: &WhoArgs,
+    settings: &Settings,
+    broker: &Broker,
+) -> anyhow::Result<Found> {
     let person = Actor::Human { via: "cli".to_owned(), verified: true };
     if let Some(token) = token(args)? {
         if Keys::new(&settings.home).holds(Drawer::Humans, &token, Timestamp::now()) {
-            return Ok(person);
+            return Ok(Found::Person(person));
         }
         bail!(
             "{what}: the token is not known or over; a person gets another one from `pilothouse \
              token --human`"
         );
     }
-    let why = if is_under_agent(broker).await? {
-        "this command was started by an agent or by an MCP host, and those may not speak for a \
-         person"
+    Ok(if is_under_agent(broker).await? {
+        Found::Nobody(
+            "this command was started by an agent or by an MCP host, and those may not speak for \
+             a person",
+        )
     } else if !io::stdin().is_terminal() {
-        "this is no terminal, so there may be no person"
+        Found::Nobody("this is no terminal, so there may be no person")
     } else {
-        return Ok(person);
-    };
-    let place = elsewhere(broker).await?;
-    bail!("{what}: {why}; answer {place}")
+        Found::Person(person)
+    })
 }
 
 /// Whether an agent or an MCP host is among those who started this.
 pub(super) async fn is_under_agent(broker: &Broker) -> anyhow::Result<bool> {
-    if ancestry::is_under_agent() {
-        return Ok(true);
-    }
     let nodes = broker.nodes().await.context("see who is there")?;
-    let servers = nodes.iter().filter(|it| it.alive && it.presence.program == "mcp");
-    let pids: Vec<u32> = servers.map(|it| it.pid).collect();
-    Ok(ancestry::is_under_host_of(&pids))
+    Ok(ancestry::is_under_program(&nodes))
 }
 
 /// Where a person can answer.

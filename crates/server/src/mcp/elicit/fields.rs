@@ -35,10 +35,14 @@ pub(super) fn form(ask: &AskView, note: Option<&str>) -> Option<Form> {
         }
         Subject::Form { message, schema, .. } => (message.clone(), schema.clone()),
         Subject::Command { command, cwd, .. } => {
+            // Every line of it is marked, and the reason is one line: neither passes for ours.
+            let command = command.split('\n').map(|it| format!("> {it}"));
+            let command = command.collect::<Vec<_>>().join("\n");
+            let cwd = display::line(cwd);
             let mut message = format!("Run this command?\n{command}\nin {cwd}");
             if let Some(reason) = &ask.reason {
-                message.push('\n');
-                message.push_str(reason);
+                message.push_str("\nThe reason that was given: ");
+                message.push_str(&display::line(reason));
             }
             (message, confirmation())
         }
