@@ -27,6 +27,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use uuid::Uuid;
 
 pub use self::command::CommandSettings;
+pub(crate) use self::rules_file::syntax_hint;
 use self::{command::CommandTable, keeping::Agents, rules_file::RulesFile};
 use crate::{hex, node_key};
 
@@ -215,7 +216,7 @@ impl Settings {
             path: path.clone(),
             problem: error.to_string().trim_end().to_owned(),
         })?;
-        let rules = Rules::parse(&text)
+        let rules = rules_file::parse(&text)
             .map_err(|problem| SettingsError::Rules { path: path.clone(), problem })?;
         let File {
             store,

@@ -253,12 +253,15 @@ async fn a_backup_made_while_others_write_has_all_that_was_acknowledged_before()
         .await
         .unwrap();
     assert!(made.status.success(), "{made:?}");
+    let said = String::from_utf8(made.stdout).unwrap();
+    assert!(said.ends_with(&format!("to {}\n", copy.display())), "{said}");
     stop.send(()).unwrap();
     assert!(writing.await.unwrap() > 0, "somebody wrote meanwhile");
     let store = format!("sqlite:{}", copy.display());
     let said = home.say(&["audit", "verify", "--store", &store]);
     assert!(said.ends_with("clean\n"), "{said}");
-    home.say(&["store", "check", "--store", &store]);
+    let said = home.say(&["store", "check", "--store", &store]);
+    assert_eq!(said, format!("{}: clean, all of its parts agree\n", copy.display()));
     let restored = Sqlite::open(&copy).unwrap();
     assert!(restored.session(id).await.unwrap().unwrap().last_seq >= before);
 

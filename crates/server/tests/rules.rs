@@ -27,6 +27,9 @@ use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(20);
 
+/// How a rule is called inside that was given without a name.
+const UNNAMED: &str = "name = \"preview\"";
+
 const FILE: &str = "# mine\nlog = 'error'  # quiet\n\n[[rules]]\nname = \"make\"\n\
                     command = [\"make\", [\"all\", \"test\"]]\noutcome = \"allow\"\n\
                     match = [\"make test\"]\nnot_match = [\"make install\"]\n\
@@ -89,6 +92,7 @@ fn rules_are_listed_with_scope_end_and_examples() {
         "matches make test",
         "does not match make install",
         "no push: refuse commands that begin with git push",
+        &format!("The rules of {}:", home.path().join("pilothouse.toml").display()),
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -100,6 +104,7 @@ fn rules_are_listed_with_scope_end_and_examples() {
     });
     assert_eq!(told["rules"][0], expected);
     assert_eq!(told["rules"].as_array().unwrap().len(), 2);
+    assert_eq!(told["file"], json!(home.path().join("pilothouse.toml")));
 }
 
 #[test]
@@ -130,14 +135,35 @@ fn a_rule_is_taken_out_and_all_else_stays() {
     assert!(left.contains("# never\n[[rules]]\nname = \"no push\""), "{left}");
     assert!(!left.contains("make"), "{left}");
 
-    // An agent may give up what is allowed, and nothing that holds it back.
-    let output = Command::new(env!("CARGO_BIN_EXE_pilothouse"))
-        .args(["rules", "revoke", "no push"])
-        .env("PILOTHOUSE_HOME", home.path())
-        .env("PILOTHOUSE_AGENT", "x/y/z")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    // An agent may give up what is allowed, and nothing that holds it back; without a terminal
+    // anyone may be an agent.
+    let revoke = |args: &[&str], agent: &str| {
+        Command::new(env!("CARGO_BIN_EXE_pilothouse"))
+            .args(["rules", "revoke", "no push"])
+            .args(args)
+            .env("PILOTHOUSE_HOME", home.path())
+            .env_remove("PILOTHOUSE_STORE")
+            .env_remove("PILOTHOUSE_AGENT")
+            .envs((!agent.is_empty()).then_some(("PILOTHOUSE_AGENT", agent)))
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap()
+    };
+    for (agent, why) in [
+        ("x/y/z", "was started by an agent"),
+        ("", "this is no terminal, so there may be no person"),
+    ] {
+        let output = revoke(&[], agent);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("Pilothouse could not revoke \"no push\": "), "{said}");
+        assert!(said.contains(why), "{said}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), left);
+    }
+    let wrong = home.path().join("wrong");
+    fs::write(&wrong, "phh_wrong").unwrap();
+    let wrong = ["--token-file", wrong.to_str().unwrap()];
+    assert_eq!(revoke(&wrong, "").status.code(), Some(1));
     assert_eq!(fs::read_to_string(&path).unwrap(), left);
 }
 
@@ -176,6 +202,15 @@ async fn what_one_process_takes_back_holds_no_longer_in_another() {
     let scoped = format!("{{ name = \"s\", {inline}, workspace = \"/elsewhere\" }}");
     let elsewhere = told(home.path(), &["rules", "preview", "--json", &scoped]);
     assert_eq!(elsewhere["answered"], 0, "{elsewhere}");
+    let no_list = pilothouse(home.path(), &["rules", "preview", "command = \"bash -c\""]);
+    let no_list = String::from_utf8(no_list.stderr).unwrap();
+    assert!(no_list.contains("`command` is a list: command = [\"bash\", \"-c\"]"), "{no_list}");
+    let unknown = pilothouse(home.path(), &["rules", "preview", "colour = 1"]);
+    let unknown = String::from_utf8(unknown.stderr).unwrap();
+    assert!(unknown.contains("unknown field `colour`"), "{unknown}");
+    for inside in [UNNAMED, "[{", "line 1"] {
+        assert!(!no_list.contains(inside) && !unknown.contains(inside), "{no_list}{unknown}");
+    }
     let bad = pilothouse(home.path(), &["rules", "preview", "other"]);
     assert_eq!(bad.status.code(), Some(1));
     broker.stop().await;

@@ -14,7 +14,7 @@ use pilothouse_store::{
 };
 use serde_json::json;
 
-use super::{say, store};
+use super::{NobodyReads, counted, say, store};
 use crate::{node_key, settings::Settings};
 
 mod export;
@@ -76,7 +76,12 @@ pub fn run(args: AuditArgs, settings: &Settings) -> anyhow::Result<()> {
         AuditCommand::Export { session, unredacted } => {
             let mut out = BufWriter::new(io::stdout().lock());
             let exported = export::export(&file, &chosen(&file, session)?, unredacted, &mut out);
-            exported.and_then(|()| out.flush().context("write to stdout"))
+            // Nothing but what is printed goes through a pipe here.
+            exported.and_then(|()| out.flush().context("write to stdout")).map_err(|error| {
+                let mut causes = error.chain().filter_map(|it| it.downcast_ref::<io::Error>());
+                let nobody = causes.any(|it| it.kind() == io::ErrorKind::BrokenPipe);
+                if nobody { NobodyReads.into() } else { error }
+            })
         }
     }
 }
@@ -111,10 +116,14 @@ fn report(verdict: &Verdict, keyless: bool, json: bool) -> anyhow::Result<()> {
         say(&finding.to_string())?;
     }
     say(&format!(
-        "{sessions} sessions, {events} events, {signed} signed heads, {heads} exported heads: {}",
+        "{}, {}, {}, {}: {}",
+        counted(*sessions, "session"),
+        counted(*events, "event"),
+        counted(*signed, "signed head"),
+        counted(*heads, "exported head"),
         match findings.len() {
             0 => "clean".to_owned(),
-            n => format!("{n} findings"),
+            n => counted(n as u64, "finding"),
         }
     ))?;
     if *unsigned > 0 {

@@ -4,7 +4,7 @@ mod answer;
 mod card;
 mod keyboard;
 mod paint;
-mod person;
+pub(super) mod person;
 mod reading;
 mod said;
 mod watch;
@@ -20,7 +20,7 @@ use serde_json::json;
 
 use self::paint::Style;
 pub(super) use self::words::ago;
-use super::{Failure, say};
+use super::{Failure, say, written};
 use crate::settings::{Settings, StoreChoice};
 
 /// Asks that are read at once.
@@ -146,5 +146,5 @@ fn style() -> Style {
 /// Prints a text that ends its own lines.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write to stdout")
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }

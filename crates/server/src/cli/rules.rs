@@ -6,7 +6,7 @@ mod revoke;
 
 use std::{env, path::PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use pilothouse::{
     core::{
@@ -18,7 +18,11 @@ use pilothouse::{
 };
 use serde_json::{Value, json};
 
-use super::{ancestry, say};
+use super::{
+    ancestry,
+    inbox::person::{self, Found, WhoArgs},
+    say,
+};
 use crate::settings::Settings;
 
 /// Asks that `preview` looks at unless another number is given.
@@ -51,10 +55,13 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Take a rule out of the settings; it holds for no ask from then on
+    /// Take a rule out of the settings; it holds for no ask from then on. Only a person takes out
+    /// what holds agents back
     Revoke {
         /// The rule's name
         name: String,
+        #[command(flatten)]
+        who: WhoArgs,
     },
     /// Show what a command line would run, and what the rules say of it
     Explain {
@@ -78,7 +85,7 @@ pub async fn run(args: RulesArgs, settings: &Settings) -> anyhow::Result<()> {
     match args.action {
         Action::List { json } => list(settings, json),
         Action::Preview { rules, last, json } => preview::run(&rules, last, json, settings).await,
-        Action::Revoke { name } => revoke(&name, settings),
+        Action::Revoke { name, who } => revoke(&name, &who, settings).await,
         Action::Explain { line, cwd, session, json } => {
             let here = env::current_dir().context("find out where this is")?;
             let cwd = cwd.map_or_else(|| here.clone(), |it| here.join(it));
@@ -89,33 +96,53 @@ pub async fn run(args: RulesArgs, settings: &Settings) -> anyhow::Result<()> {
 
 fn list(settings: &Settings, as_json: bool) -> anyhow::Result<()> {
     let now = Timestamp::now();
+    let file = settings.file();
     if as_json {
         let rules: Vec<Value> = settings.rules.iter().map(|it| written(it, now)).collect();
-        return say(&json!({ "rules": rules }).to_string());
+        return say(&json!({ "file": file.to_string_lossy(), "rules": rules }).to_string());
     }
     let mut lines = vec![];
     for rule in settings.rules.iter() {
         lines.push(told(rule, now));
     }
+    let shown = display::line(&file.to_string_lossy());
     if lines.is_empty() {
-        let file = settings.file();
-        return say(&format!("no rules: every ask goes to a person; {} has none", file.display()));
+        return say(&format!("no rules: every ask goes to a person; {shown} has none"));
     }
+    lines.insert(0, format!("The rules of {shown}:"));
     say(&lines.join("\n"))
 }
 
-fn revoke(name: &str, settings: &Settings) -> anyhow::Result<()> {
+async fn revoke(name: &str, who: &WhoArgs, settings: &Settings) -> anyhow::Result<()> {
     let rule = settings.rules.find(name).with_context(|| {
         let names: Vec<&str> = settings.rules.iter().map(|it| it.name.as_str()).collect();
         format!("revoke {name:?}: there is no such rule; there are: {}", names.join(", "))
     })?;
     // Without a rule that allows, less is allowed, which anyone may want.
     if rule.outcome != RuleOutcome::Allow {
-        ancestry::refuse_agents("revoke a rule that holds agents back")?;
+        by_a_person(name, who, settings).await?;
     }
     let file = settings.file();
     revoke::revoke(&file, name)?;
     say(&format!("revoked {name} from {}", file.display()))
+}
+
+/// Refuses unless it is a person who takes out what holds agents back.
+async fn by_a_person(name: &str, who: &WhoArgs, settings: &Settings) -> anyhow::Result<()> {
+    let what = format!("revoke {name:?}");
+    // What was started by an agent needs no store to be refused.
+    ancestry::refuse_agents(&what)?;
+    let broker = settings.open_broker("rules").await?;
+    let found = person::find(&what, who, settings, &broker).await;
+    broker.stop().await;
+    match found? {
+        Found::Person(_) => Ok(()),
+        Found::Nobody(why) => bail!(
+            "{what}: it holds agents back, so only a person may take it out, and {why}; run this \
+             in a terminal of your own, give --token-file, or edit {}",
+            settings.file().display()
+        ),
+    }
 }
 
 fn explain(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::json;
 
-use super::say;
+use super::{counted, say};
 use crate::settings::{Settings, StoreChoice};
 
 /// What `store` takes.
@@ -38,7 +38,9 @@ pub async fn run(args: StoreArgs, settings: &Settings) -> anyhow::Result<()> {
     let done = match args.command {
         StoreCommand::Backup { file } => {
             let to = std::path::absolute(&file).context("find its own directory")?;
-            store.backup(to).await.with_context(|| format!("copy the store to {}", file.display()))
+            let made = store.backup(to.clone()).await;
+            made.with_context(|| format!("copy the store to {}", file.display()))
+                .and_then(|()| say(&format!("copied {} to {}", path.display(), to.display())))
         }
         StoreCommand::Check { json } => store
             .check()
@@ -67,13 +69,16 @@ fn report(path: &Path, findings: &[String], json: bool) -> anyhow::Result<()> {
         for finding in findings {
             say(finding)?;
         }
+        if findings.is_empty() {
+            say(&format!("{}: clean, all of its parts agree", path.display()))?;
+        }
     }
     ensure!(
         findings.is_empty(),
-        "vouch for {}: {} of its parts do not agree, as listed; restore a backup, or keep the file and \
-         begin a new one",
+        "vouch for {}: not all of its parts agree ({}, as listed); restore a backup, or keep the \
+         file and begin a new one",
         path.display(),
-        findings.len()
+        counted(findings.len() as u64, "finding")
     );
     Ok(())
 }

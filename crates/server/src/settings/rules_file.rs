@@ -7,13 +7,63 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use pilothouse::{PolicySource, rules::Rules};
+use pilothouse::{
+    PolicySource,
+    rules::{Rules, RulesError},
+};
 
 use super::read;
 
 /// A file that was changed in the last moments is read again, as two changes may have one time:
 /// the coarsest clock that file systems have ticks every two seconds.
 const SETTLES_AFTER: Duration = Duration::from_secs(3);
+
+/// Keys of the settings that are no rule's.
+const TOP_LEVEL: [&str; 9] = [
+    "store",
+    "codex",
+    "log",
+    "listen",
+    "answers",
+    "default_effort",
+    "retention_days",
+    "agents",
+    "keep_for_hours",
+];
+
+/// The rules of a file; what is wrong with it is said with what would be right, where that is known.
+pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
+    Rules::parse(text).map_err(|error| match error {
+        RulesError::Syntax(problem) => match syntax_hint(text, &problem) {
+            Some(hint) => RulesError::Syntax(format!("{problem}\n{hint}")),
+            None => RulesError::Syntax(problem),
+        },
+        error @ (RulesError::Rule { .. } | RulesError::TooMany(_) | _) => error,
+    })
+}
+
+/// What those who write a rule for the first time get wrong, in words; nothing for anything else.
+pub(crate) fn syntax_hint(text: &str, problem: &str) -> Option<String> {
+    let misplaced = TOP_LEVEL.iter().find(|it| problem.contains(&format!("unknown field `{it}`")));
+    if let Some(key) = misplaced {
+        return Some(format!(
+            "`{key}` is a key of the settings, not of a rule: what stands below `[[rules]]` belongs \
+             to that rule, so it goes above the first `[[rules]]`"
+        ));
+    }
+    let document: toml::Table = text.parse().ok()?;
+    let rules = document.get("rules")?.as_array()?;
+    rules.iter().filter_map(toml::Value::as_table).find_map(|rule| {
+        let (key, word) = ["command", "paths"]
+            .into_iter()
+            .find_map(|key| Some((key, rule.get(key)?.as_str()?)))?;
+        // A line is taken for its words; of paths, a blank is a part.
+        let words: Vec<&str> =
+            if key == "command" { word.split_whitespace().collect() } else { vec![word] };
+        let words: Vec<String> = words.iter().map(|it| format!("{it:?}")).collect();
+        Some(format!("`{key}` is a list: {key} = [{}]", words.join(", ")))
+    })
+}
 
 /// A settings' file, and what its rules were when it was read last.
 #[derive(Debug)]
@@ -62,7 +112,7 @@ impl RulesFile {
         }
         let parsed = read(&self.path)
             .map_err(|it| it.to_string())
-            .and_then(|it| Rules::parse(&it).map_err(|it| it.to_string()));
+            .and_then(|it| parse(&it).map_err(|it| it.to_string()));
         match parsed {
             Ok(rules) => {
                 if known.problem.take().is_some() || *known.rules != rules {
@@ -161,6 +211,19 @@ mod tests {
         }
         fs::write(&path, &rules).unwrap();
         assert_eq!(said(&source, "make"), Some(Decision::Accept));
+    }
+
+    #[test]
+    fn what_is_often_wrong_is_said_with_what_would_be_right() {
+        for key in TOP_LEVEL {
+            let said = parse(&format!("{ALLOW}{key} = 1\n")).unwrap_err().to_string();
+            let expected = format!("`{key}` is a key of the settings, not of a rule");
+            assert!(said.contains(&expected) && said.contains("line 5"), "{said}");
+        }
+        let said = parse(&ALLOW.replace("[\"make\"]", "\"make all\"")).unwrap_err().to_string();
+        assert!(said.contains("`command` is a list: command = [\"make\", \"all\"]"), "{said}");
+        let other = parse(&format!("{ALLOW}colour = 1\n")).unwrap_err().to_string();
+        assert!(!other.contains("above the first"), "{other}");
     }
 
     #[test]

@@ -261,6 +261,31 @@ fn a_person_agrees_to_what_was_just_shown() {
 }
 
 #[test]
+fn who_reads_no_further_is_told_nothing() {
+    let agent = asking("touch a");
+    let place = fake_place(&agent);
+    let serve = place.serve("warn");
+    serve.start("go", place.folder.path());
+    place.ask();
+    for args in [
+        &["sessions"][..],
+        &["inbox"],
+        &["rules", "list"],
+        &["audit", "head"],
+        &["audit", "export"],
+    ] {
+        let (reads, writes) = std::io::pipe().unwrap();
+        drop(reads);
+        let output = place.command(args).stdout(writes).output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{args:?}");
+        // What is printed is too little to be noticed only if there is none.
+        let code = output.status.code();
+        assert!(code == Some(141) || args == ["audit", "export"], "{args:?}: {code:?}");
+    }
+    serve.leave();
+}
+
+#[test]
 fn json_is_whole_and_harmless_on_a_terminal() {
     let agent = asking("a\u{202e}\u{9b}b");
     let place = fake_place(&agent);

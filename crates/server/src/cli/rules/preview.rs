@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use pilothouse::{
     core::{Ask, AskKind, AskView, OnExpiry, SessionId, Subject, display},
-    rules::{Rules, Scene},
+    rules::{Rules, RulesError, Scene},
     store::{AskFilter, Store},
 };
 use serde_json::{Value, json};
 
 use super::{Answered, say};
-use crate::settings::{Settings, StoreChoice};
+use crate::settings::{Settings, StoreChoice, syntax_hint};
 
 /// Asks that are read at once.
 const PAGE: usize = 200;
@@ -74,7 +74,18 @@ fn find(wanted: &str, settings: &Settings) -> anyhow::Result<Rules> {
         (false, false, true) => format!("rules = [{{ {text} }}]"),
         (false, false, false) => format!("rules = [{{ {name}, {text} }}]"),
     };
-    Rules::parse(&text).with_context(|| format!("understand the rule {wanted:?}"))
+    Rules::parse(&text).map_err(|error| {
+        // How it was made a file of is not what anybody wrote.
+        let problem = match error {
+            RulesError::Rule { problem, .. } => problem,
+            RulesError::Syntax(problem) => match syntax_hint(&text, &problem) {
+                Some(hint) => hint,
+                None => problem.lines().last().unwrap_or_default().to_owned(),
+            },
+            error @ (RulesError::TooMany(_) | _) => error.to_string(),
+        };
+        anyhow::anyhow!("understand the rule {wanted:?}: {problem}")
+    })
 }
 
 struct Said {
