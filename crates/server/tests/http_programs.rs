@@ -213,6 +213,38 @@ fn an_agent_gets_nothing_that_speaks_for_a_person() {
 }
 
 #[test]
+fn what_an_mcp_host_runs_gets_nothing_that_speaks_for_a_person_either() {
+    let home = home();
+    let serve = Serve::start(home.path(), &[]);
+    // This test is the host, and what it starts from now on may be its model's doing.
+    let mut mcp = command(home.path(), &[]);
+    let mut mcp = mcp.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = mcp.stdin.take().unwrap();
+    let mut lines = BufReader::new(mcp.stdout.take().unwrap()).lines();
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex_session","arguments":{"action":"list"}}}"#,
+    ] {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    assert!(lines.by_ref().map_while(Result::ok).any(|it| it.contains("\"id\":2")));
+    let refused = pilothouse(home.path(), &["login"], &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("started by an MCP host"), "{said}");
+    assert!(refused.stdout.is_empty());
+    let another = Serve::start(home.path(), &[]);
+    assert!(!another.printed.contains("code"), "{}", another.printed);
+    another.leave(Signal::TERM);
+    drop(stdin);
+    assert!(mcp.wait().unwrap().success());
+    // Its client is gone, and what is started here now is nobody's doing but ours.
+    assert!(pilothouse(home.path(), &["login"], &[]).status.success());
+    serve.leave(Signal::TERM);
+}
+
+#[test]
 fn failures_say_what_to_do_and_exit_with_1_and_misuse_with_2() {
     let home = home();
     let alone = pilothouse(home.path(), &["login"], &[]);

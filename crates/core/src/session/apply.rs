@@ -98,6 +98,8 @@ impl Session {
             }
             Event::AskRaised { ask } => {
                 self.asked = ask.id.0;
+                // What was said to another request of that name is not what is said to this one.
+                self.told.remove(&ask.key);
                 self.asks.insert(ask.id, Ask::clone(ask));
             }
             Event::AskSettled { ask, how } => {
