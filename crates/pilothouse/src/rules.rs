@@ -2,7 +2,7 @@
 //! examples.
 //!
 //! [`Rules::parse`] reads them, [`Rules::policy`] makes of them what holds in a [`Scene`], and a
-//! [`PolicySource`] brings that to a broker each time that an agent asks. [`parts`] takes an ask
+//! [`PolicySource`] brings that to a broker each time that an agent asks. [`parts()`] takes an ask
 //! apart: a command line into its simple commands, a change into its files. `docs/rules.md` says
 //! what a rule can say.
 
