@@ -2,9 +2,13 @@
 
 mod answer;
 mod card;
+mod fields;
+mod filling;
 mod keyboard;
+mod keys;
 mod paint;
 pub(super) mod person;
+mod picking;
 mod reading;
 mod said;
 mod watch;

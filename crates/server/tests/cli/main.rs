@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod filling;
 mod inbox;
 mod place;
 mod secrets;

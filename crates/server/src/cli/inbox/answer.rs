@@ -44,9 +44,13 @@ pub(super) struct AnswerArgs {
     /// The value of a form's field; once for each field
     #[arg(long, value_name = "FIELD=VALUE", value_parser = said::parse_pair, group = "said")]
     set: Vec<(String, String)>,
-    /// What is chosen, or written where that is possible; once for each question
+    /// The option that is chosen, by number, name or label; once for each. Words where a question
+    /// has no options
     #[arg(long, value_name = "QUESTION=OPTION", value_parser = said::parse_pair, group = "said")]
     choose: Vec<(String, String)>,
+    /// Other words than the options, where a question takes them
+    #[arg(long, value_name = "QUESTION=TEXT", value_parser = said::parse_pair, group = "said")]
+    other: Vec<(String, String)>,
     /// Why, for the agent to read
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -91,11 +95,12 @@ async fn answer(args: &AnswerArgs, settings: &Settings, broker: &Broker) -> anyh
 
 impl AnswerArgs {
     fn answer(&self, ask: &AskView) -> anyhow::Result<Answer> {
-        match (self.offer, self.set.as_slice(), self.choose.as_slice()) {
-            (Some(number), _, _) => said::offered(ask, number),
-            (None, [], []) => said::decided(ask, self.decision()),
-            (None, [], pairs) => said::chosen(ask, pairs),
-            (None, pairs, _) => said::filled(ask, pairs),
+        let is_chosen = !self.choose.is_empty() || !self.other.is_empty();
+        match (self.offer, self.set.as_slice()) {
+            (Some(number), _) => said::offered(ask, number),
+            (None, []) if is_chosen => said::chosen(ask, &self.choose, &self.other),
+            (None, []) => said::decided(ask, self.decision()),
+            (None, pairs) => said::filled(ask, pairs),
         }
     }
 
@@ -116,7 +121,7 @@ impl AnswerArgs {
 /// Shows the question and has the person agree; gives the digest of what was shown.
 fn agreed(ask: &AskView, answer: &Answer) -> anyhow::Result<String> {
     print(&card::card(ask, Timestamp::now(), style()))?;
-    print(&format!("Answer with {}? Type yes: ", words::answer(answer)))?;
+    print(&format!("Answer with {}? Type yes: ", words::answer(answer, &ask.subject)))?;
     let mut typed = String::new();
     let stdin = io::stdin().lock();
     io::BufRead::read_line(&mut io::Read::take(stdin, MAX_TYPED as u64), &mut typed)
@@ -136,8 +141,8 @@ pub(super) async fn give(
 ) -> anyhow::Result<String> {
     match broker.answer(id, said, person).await {
         Ok(view) => {
-            let settled = view.settlement.as_ref().map(words::settlement).unwrap_or_default();
-            Ok(format!("{id}: {settled}"))
+            let settled = view.settlement.as_ref().map(|it| words::settlement(it, &view.subject));
+            Ok(format!("{id}: {}", settled.unwrap_or_default()))
         }
         Err(Error::Refused(Refusal::AlreadySettled { settlement })) => {
             // What the owner no longer remembers, the log does.
@@ -150,12 +155,19 @@ pub(super) async fn give(
 }
 
 fn settled(view: &AskView) -> Failure {
-    let how = view.settlement.as_ref().map_or_else(|| "settled".to_owned(), words::settlement);
+    let how = view.settlement.as_ref().map(|it| words::settlement(it, &view.subject));
+    let how = how.unwrap_or_else(|| "settled".to_owned());
     Failure { code: SETTLED, problem: format!("answer {}: it was {how} already", view.request_id) }
 }
 
 fn failure(id: AskRef, error: &Error) -> anyhow::Error {
-    let problem = format!("answer {id}: {}", line(&error.to_string()));
+    // Where a value stands in what is sent is nobody's concern here.
+    let told = if let Error::Refused(Refusal::Misfit { field, problem }) = error {
+        format!("{}: {problem}", field.strip_prefix("content.").unwrap_or(field))
+    } else {
+        error.to_string()
+    };
+    let problem = format!("answer {id}: {}", line(&told));
     let hint = match error {
         Error::NoSuchSession(_) | Error::NoSuchAsk(_) | Error::Refused(Refusal::NoSuchAsk) => {
             return no_such_ask(id).into();

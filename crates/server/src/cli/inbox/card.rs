@@ -7,8 +7,9 @@ use pilothouse_core::{
 use serde_json::Value;
 
 use super::{
+    fields,
     paint::{Ink, Paint, Style},
-    reading, words,
+    picking, reading, words,
 };
 
 /// The whole ask; nothing of it is cut.
@@ -35,7 +36,7 @@ pub(super) fn card(ask: &AskView, now: Timestamp, style: Style) -> String {
         paint.quote(reason);
     }
     match &ask.settlement {
-        Some(settlement) => paint.field("Settled", &words::settlement(settlement)),
+        Some(settlement) => paint.field("Settled", &words::settlement(settlement, &ask.subject)),
         None if ask.state == AskState::Pending => waiting(&mut paint, ask, now),
         None => {}
     }
@@ -156,33 +157,32 @@ fn question(paint: &mut Paint, question: &Question) {
     let secret = if question.is_secret { "  (the answer is secret)" } else { "" };
     paint.field("Question", &format!("{}  {}{secret}", question.id, question.header));
     paint.quote(&question.question);
-    for option in question.options.iter().flatten() {
-        paint.quote(&format!("{}: {}", option.label, option.description));
+    let options = picking::options(question);
+    for (at, option) in question.options.iter().flatten().enumerate() {
+        paint.say(None, &format!("    {}. {}", at + 1, options[at].told()));
+        if !option.description.is_empty() {
+            paint.quote(&option.description);
+        }
+    }
+    if let Some(label) = picking::other(question).filter(|_| !options.is_empty()) {
+        let label = line(label);
+        paint.say(None, &format!("    {}. {label}: other words (o)", options.len() + 1));
     }
     if question.multiple {
         paint.say(None, "    More than one may be chosen.");
     }
-    if question.is_other {
-        paint.say(None, "    Other words are taken, too.");
-    }
 }
 
 fn form(paint: &mut Paint, schema: &Value) {
-    let required = schema["required"].as_array();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        let kind = field["type"].as_str().unwrap_or("string");
-        let must = required.is_some_and(|it| it.iter().any(|it| it == name));
-        let must = if must { ", required" } else { "" };
-        paint.field("Field", &format!("{name}  ({kind}{must})"));
-        for key in ["title", "description", "enum", "oneOf", "default"] {
-            match &field[key] {
-                Value::Null => {}
-                Value::String(text) => paint.quote(text),
-                other
-                @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                    paint.quote(&format!("{key}: {other}"));
-                }
-            }
+        let title = field["title"].as_str().filter(|it| *it != name);
+        let title = title.map_or_else(String::new, |it| format!("{it}  "));
+        paint.field("Field", &format!("{name}  {title}({})", fields::takes(schema, name)));
+        if let Some(text) = field["description"].as_str() {
+            paint.quote(text);
+        }
+        for (number, choice) in (1..).zip(picking::choices(field)) {
+            paint.say(None, &format!("    {number}. {}", choice.told()));
         }
     }
 }

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use pilothouse_core::{Answer, AskView, Decision, Question, Subject, decision_name, display::line};
 use serde_json::{Map, Value};
+
+use super::{
+    fields,
+    picking::{self, Pick},
+};
 
 /// The same decision, with what the agent offers to go with it.
 pub(super) fn decided(ask: &AskView, decision: Decision) -> anyhow::Result<Answer> {
@@ -30,33 +35,81 @@ pub(super) fn offered(ask: &AskView, number: usize) -> anyhow::Result<Answer> {
     })
 }
 
-/// What was chosen, by question: options by name or label, other words where they are taken.
-pub(super) fn chosen(ask: &AskView, pairs: &[(String, String)]) -> anyhow::Result<Answer> {
+/// What was said to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    /// The name of an option.
+    Option(String),
+    /// Other words.
+    Words(String),
+}
+
+/// What was chosen and what was written, by question: a number, name or label of an option.
+pub(super) fn chosen(
+    ask: &AskView,
+    chosen: &[(String, String)],
+    other: &[(String, String)],
+) -> anyhow::Result<Answer> {
     let Subject::Question { questions } = &ask.subject else {
         bail!("this is no question; it takes a decision")
     };
-    let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut other = BTreeMap::new();
-    for (id, said) in pairs {
-        let question = questions.iter().find(|it| it.id == *id).with_context(|| {
+    let find = |id: &str| {
+        questions.iter().find(|it| it.id == id).with_context(|| {
             let ids: Vec<_> = questions.iter().map(|it| line(&it.id)).collect();
             format!("there is no question {}, but: {}", line(id), ids.join(", "))
-        })?;
-        match option(question, said) {
-            Some(name) => answers.entry(id.clone()).or_default().push(name),
-            // Where options have names, words that are none of them stand apart.
-            None if question.options.iter().flatten().any(|it| it.id.is_some()) => {
-                other.insert(id.clone(), said.clone());
+        })
+    };
+    let mut said = vec![];
+    for (id, text) in chosen {
+        let options = picking::options(find(id)?);
+        let what = if options.is_empty() {
+            Said::Words(text.clone())
+        } else {
+            // Other words are meant only where that is said.
+            match picking::pick(&options, None, text) {
+                Ok(Pick::Choice(at)) => Said::Option(options[at].name.clone()),
+                Ok(Pick::Other) => continue,
+                Err(problem) => {
+                    let hint = match picking::other(find(id)?) {
+                        Some(_) => "; other words go with --other",
+                        None => "",
+                    };
+                    bail!("question {}: {problem}{hint}", line(id))
+                }
             }
-            None => answers.entry(id.clone()).or_default().push(said.clone()),
-        }
+        };
+        said.push((id.clone(), what));
     }
-    Ok(Answer::Chosen { answers, other })
+    for (id, text) in other {
+        let question = find(id)?;
+        ensure!(
+            picking::other(question).is_some() || picking::options(question).is_empty(),
+            "question {} takes one of its options only",
+            line(id)
+        );
+        ensure!(!text.trim().is_empty(), "question {}: --other needs words", line(id));
+        said.push((id.clone(), Said::Words(text.clone())));
+    }
+    Ok(answers(questions, &said))
 }
 
-fn option(question: &Question, said: &str) -> Option<String> {
-    let mut options = question.options.iter().flatten();
-    options.find(|it| it.name() == said || it.label == said).map(|it| it.name().to_owned())
+/// Where options have names, words that are none of them stand apart.
+pub(super) fn answers(questions: &[Question], said: &[(String, Said)]) -> Answer {
+    let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut other = BTreeMap::new();
+    for (id, said) in said {
+        let question = questions.iter().find(|it| it.id == *id);
+        let mut options = question.iter().flat_map(|it| it.options.iter().flatten());
+        match said {
+            Said::Words(words) if options.any(|it| it.id.is_some()) => {
+                other.insert(id.clone(), words.clone());
+            }
+            Said::Option(text) | Said::Words(text) => {
+                answers.entry(id.clone()).or_default().push(text.clone());
+            }
+        }
+    }
+    Answer::Chosen { answers, other }
 }
 
 /// A filled form: each value as its field's type says.
@@ -66,31 +119,21 @@ pub(super) fn filled(ask: &AskView, pairs: &[(String, String)]) -> anyhow::Resul
     };
     let mut content = Map::new();
     for (name, said) in pairs {
-        let field = schema["properties"].get(name).with_context(|| {
+        if schema["properties"].get(name).is_none() {
             let names = schema["properties"].as_object().into_iter().flatten();
             let names: Vec<_> = names.map(|(name, _)| line(name)).collect();
-            format!("there is no field {}, but: {}", line(name), names.join(", "))
-        })?;
-        content.insert(name.clone(), typed(field, said));
-    }
-    Ok(Answer::Filled { content: Value::Object(content) })
-}
-
-/// What does not fit stays a text; the rules say then what would.
-fn typed(field: &Value, said: &str) -> Value {
-    let parsed = match field["type"].as_str() {
-        Some("boolean") => match said.to_lowercase().as_str() {
-            "true" | "yes" | "y" => Some(Value::Bool(true)),
-            "false" | "no" | "n" => Some(Value::Bool(false)),
-            _ => None,
-        },
-        Some("integer" | "number") => {
-            serde_json::from_str(said).ok().filter(|it: &Value| it.is_number())
+            bail!("there is no field {}, but: {}", line(name), names.join(", "));
         }
-        Some("array") => Some(said.split(',').map(str::trim).collect()),
-        Some(_) | None => None,
-    };
-    parsed.unwrap_or_else(|| said.into())
+        let value = fields::value(ask, name, said);
+        let value = value.map_err(|it| anyhow::anyhow!("{}: {it}", line(name)))?;
+        content.insert(name.clone(), value);
+    }
+    let answer = Answer::Filled { content: Value::Object(content) };
+    fields::as_raised(ask).check(&answer).map_err(|it| {
+        let field = it.field.strip_prefix("content.").unwrap_or(&it.field);
+        anyhow::anyhow!("{}: {}", line(field), it.problem)
+    })?;
+    Ok(answer)
 }
 
 /// `NAME=VALUE`, for clap.

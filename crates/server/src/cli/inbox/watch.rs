@@ -9,13 +9,15 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use pilothouse::{Broker, Error, Feed, FeedItem, Said};
 use pilothouse_core::{
-    Actor, AskRef, AskState, AskView, Decision, Event, Refusal, Subject, display::line,
+    Actor, AskRef, AskState, AskView, Decision, Event, Offer, Refusal, display::line,
 };
 use pilothouse_store::{AskFilter, FeedEntry, Presence};
 
 use super::{
     PAGE, answer, card,
+    filling::{Filling, Taken},
     keyboard::{Keyboard, Typed},
+    keys::{Meaning, keys, meaning},
     person::{self, WhoArgs},
     print, said, style, words,
 };
@@ -101,16 +103,10 @@ enum State {
 enum Draft {
     /// Why the answer is no.
     Reason,
+    /// The number of an offer.
+    Number,
     /// A value for each question or field in turn.
-    Values { given: Vec<(String, String)>, left: VecDeque<Blank> },
-}
-
-/// Something to fill in.
-#[derive(Clone)]
-struct Blank {
-    name: String,
-    label: String,
-    secret: bool,
+    Values(Filling),
 }
 
 struct Room<'a> {
@@ -201,6 +197,26 @@ impl<'a> Room<'a> {
         Ok(())
     }
 
+    /// Leaves a question open, which comes again after all others.
+    fn skip(&mut self, ask: AskView) -> anyhow::Result<()> {
+        let id = ask.request_id;
+        if self.waiting.is_empty() {
+            print(&format!("Nothing else waits; {id} stays open.\n{}", keys(&ask)))?;
+            self.state = State::Asking(ask);
+            return Ok(());
+        }
+        print(&format!("{id} stays open, and comes again after the others.\n"))?;
+        self.waiting.push_back(ask);
+        Ok(())
+    }
+
+    /// Begins to write.
+    fn begin(&mut self, ask: AskView, draft: Draft, line: String) -> anyhow::Result<()> {
+        print(&format!("{}{}", asked(&ask, &draft), line))?;
+        self.state = State::Writing { ask, draft, line };
+        Ok(())
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only asks are shown here")]
     async fn on_event(&mut self, entry: &FeedEntry) -> anyhow::Result<()> {
         let session = entry.session_id;
@@ -219,8 +235,8 @@ impl<'a> Room<'a> {
                 }
                 self.state = State::Watching;
                 let view = self.broker.ask(id).await.context("read a question")?;
-                let how = view.settlement.as_ref().map(words::settlement).unwrap_or_default();
-                print(&format!("\n{id}: {how}\n"))
+                let how = view.settlement.as_ref().map(|it| words::settlement(it, &view.subject));
+                print(&format!("\n{id}: {}\n", how.unwrap_or_default()))
             }
             _ => Ok(()),
         }
@@ -235,26 +251,38 @@ impl<'a> Room<'a> {
     }
 
     async fn on_key(&mut self, ask: AskView, typed: &Typed) -> anyhow::Result<Next> {
-        let decision = match typed {
-            Typed::Key('y') if blanks(&ask).is_empty() => Decision::Accept,
-            Typed::Key('s') => Decision::AcceptForSession,
-            Typed::Key('c') => Decision::Cancel,
-            Typed::Key('n') if takes(&ask, Decision::Decline) => {
-                print(
-                    "Why not? The agent reads it; Return alone gives no reason, Escape goes back: ",
-                )?;
-                self.state = State::Writing { ask, draft: Draft::Reason, line: String::new() };
+        let key = match typed {
+            Typed::Key(END) => return Ok(Next::Leave),
+            Typed::Key(key) => Some(*key),
+            Typed::Pasted(_) => None,
+        };
+        let decision = match key.and_then(|it| meaning(&ask, it)) {
+            Some(Meaning::Decide(decision)) => decision,
+            Some(Meaning::Refuse) => {
+                self.begin(ask, Draft::Reason, String::new())?;
                 return Ok(Next::GoOn);
             }
-            Typed::Key('a') if !blanks(&ask).is_empty() => {
-                let draft = Draft::Values { given: vec![], left: blanks(&ask).into() };
-                ask_for(&draft)?;
-                self.state = State::Writing { ask, draft, line: String::new() };
+            Some(Meaning::Number(digit)) => {
+                self.begin(ask, Draft::Number, digit.to_string())?;
                 return Ok(Next::GoOn);
             }
-            Typed::Key(_) | Typed::Pasted(_) => {
+            Some(Meaning::Fill) => {
+                self.fill(ask)?;
+                return Ok(Next::GoOn);
+            }
+            Some(Meaning::Skip) => {
+                self.skip(ask)?;
+                return Ok(Next::GoOn);
+            }
+            Some(Meaning::Leave) => return Ok(Next::Leave),
+            None => {
+                let what = match key.filter(|it| !it.is_control()) {
+                    Some(key) => format!("{key:?} is no key here."),
+                    None => "That is no key here; keys are pressed one by one.".to_owned(),
+                };
+                print(&format!("\n{} {}", line(&what), keys(&ask)))?;
                 self.state = State::Asking(ask);
-                return Ok(leaves(typed));
+                return Ok(Next::GoOn);
             }
         };
         match said::decided(&ask, decision) {
@@ -274,8 +302,7 @@ impl<'a> Room<'a> {
         mut line: String,
         typed: &Typed,
     ) -> anyhow::Result<Next> {
-        let secret = matches!(&draft, Draft::Values { left, .. }
-            if left.front().is_some_and(|it| it.secret));
+        let secret = matches!(&draft, Draft::Values(filling) if filling.is_secret());
         for key in typed.text().chars() {
             match key {
                 ESCAPE => {
@@ -311,28 +338,29 @@ impl<'a> Room<'a> {
                 let reason = Some(line.trim().to_owned()).filter(|it| !it.is_empty());
                 (said::decided(&ask, Decision::Decline), reason)
             }
-            Draft::Values { mut given, mut left } => {
-                if let Some(blank) = left.pop_front().filter(|_| !line.is_empty()) {
-                    given.push((blank.name, line));
+            Draft::Number => {
+                let number: usize = line.trim().parse().unwrap_or_default();
+                let is_form = Filling::of(&ask).is_some();
+                let accepts = |it: &Offer| it.decision == Decision::Accept;
+                if is_form && ask.offers.get(number.wrapping_sub(1)).is_some_and(accepts) {
+                    return self.fill(ask);
                 }
-                if !left.is_empty() {
-                    let draft = Draft::Values { given, left };
-                    ask_for(&draft)?;
-                    self.state = State::Writing { ask, draft, line: String::new() };
-                    return Ok(());
-                }
-                let answer = match &ask.subject {
-                    Subject::Question { .. } => said::chosen(&ask, &given),
-                    Subject::Form { .. }
-                    | Subject::Command { .. }
-                    | Subject::FileChange { .. }
-                    | Subject::Permissions { .. }
-                    | Subject::Url { .. }
-                    | Subject::Tool { .. }
-                    | Subject::Adoption { .. } => said::filled(&ask, &given),
-                };
-                (answer, None)
+                (said::offered(&ask, number), None)
             }
+            Draft::Values(mut filling) => match filling.take(&ask, &line) {
+                Taken::Again(problem) => {
+                    print(&format!("  {problem}\n"))?;
+                    return self.begin(ask, Draft::Values(filling), String::new());
+                }
+                Taken::Next(told) => {
+                    print(&format!("  taken: {told}\n"))?;
+                    return self.begin(ask, Draft::Values(filling), String::new());
+                }
+                Taken::Done(told, answer) => {
+                    print(&format!("  taken: {told}\n"))?;
+                    (Ok(answer), None)
+                }
+            },
         };
         match answer {
             Ok(answer) => self.give(ask, answer, reason).await,
@@ -341,6 +369,13 @@ impl<'a> Room<'a> {
                 self.state = State::Asking(ask);
                 Ok(())
             }
+        }
+    }
+
+    fn fill(&mut self, ask: AskView) -> anyhow::Result<()> {
+        match Filling::of(&ask) {
+            Some(filling) => self.begin(ask, Draft::Values(filling), String::new()),
+            None => Ok(()),
         }
     }
 
@@ -385,69 +420,17 @@ fn leaves(typed: &Typed) -> Next {
     if matches!(typed, Typed::Key('q' | END)) { Next::Leave } else { Next::GoOn }
 }
 
-/// What is to be written, if a decision is not enough.
-fn blanks(ask: &AskView) -> Vec<Blank> {
-    match &ask.subject {
-        Subject::Question { questions } => {
-            let blank = |it: &pilothouse_core::Question| Blank {
-                name: it.id.clone(),
-                label: line(if it.header.is_empty() { &it.id } else { &it.header }),
-                secret: it.is_secret,
-            };
-            questions.iter().map(blank).collect()
-        }
-        Subject::Form { schema, .. } => {
-            let fields = schema["properties"].as_object().into_iter().flatten();
-            let blank = |(name, _): (&String, _)| Blank {
-                name: name.clone(),
-                label: line(name),
-                secret: false,
-            };
-            fields.map(blank).collect()
-        }
-        Subject::Command { .. }
-        | Subject::FileChange { .. }
-        | Subject::Permissions { .. }
-        | Subject::Url { .. }
-        | Subject::Tool { .. }
-        | Subject::Adoption { .. } => vec![],
-    }
-}
-
-fn ask_for(draft: &Draft) -> anyhow::Result<()> {
+/// What stands before what is written.
+fn asked(ask: &AskView, draft: &Draft) -> String {
     match draft {
-        Draft::Reason => Ok(()),
-        Draft::Values { left, .. } => match left.front() {
-            Some(blank) => print(&format!("{}: ", blank.label)),
-            None => Ok(()),
-        },
+        Draft::Reason => "Why not? The agent reads it; Return alone gives no reason, Escape goes \
+                          back: "
+            .to_owned(),
+        Draft::Number => {
+            "The number of what it takes; Return gives it, Escape goes back: ".to_owned()
+        }
+        Draft::Values(filling) => filling.prompt(ask),
     }
-}
-
-fn takes(ask: &AskView, decision: Decision) -> bool {
-    ask.offers.iter().any(|it| it.decision == decision)
-}
-
-/// Which keys do what for this question.
-fn keys(ask: &AskView) -> String {
-    let offers = |decision| takes(ask, decision);
-    let mut keys = vec![];
-    if !blanks(ask).is_empty() {
-        keys.push("a answer");
-    } else if offers(Decision::Accept) {
-        keys.push("y accept once");
-    }
-    if offers(Decision::AcceptForSession) {
-        keys.push("s accept for this session");
-    }
-    if offers(Decision::Decline) {
-        keys.push("n decline with a reason");
-    }
-    if offers(Decision::Cancel) || ask.offers.is_empty() {
-        keys.push("c cancel");
-    }
-    keys.push("q leave");
-    format!("[{}] ", keys.join(", "))
 }
 
 /// When a signal comes. From now on it does not end the program by itself, which would leave the

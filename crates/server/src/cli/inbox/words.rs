@@ -2,7 +2,13 @@
 
 use jiff::Timestamp;
 use pilothouse_core::{
-    Actor, Answer, AskKind, Offer, Reach, Settled, Settlement, decision_name, display::line,
+    Actor, Answer, AskKind, Offer, Reach, Settled, Settlement, Subject, decision_name,
+    display::{Room, line, show_within},
+};
+
+use super::{
+    fields,
+    picking::{self, Choice},
 };
 
 /// How far a decision reaches, as it is.
@@ -47,21 +53,52 @@ pub(super) fn actor(actor: &Actor) -> String {
     }
 }
 
-pub(super) fn answer(answer: &Answer) -> &'static str {
-    match answer {
-        Answer::Decided { decision, .. } => decision_name(*decision),
-        Answer::Chosen { .. } => "a choice",
-        Answer::Filled { .. } => "a filled form",
-        Answer::Redacted => "a secret",
-    }
+/// Longest answer that is repeated, in letters.
+const MAX_ANSWER: usize = 300;
+
+/// What was said, in the words of what was asked.
+pub(super) fn answer(answer: &Answer, subject: &Subject) -> String {
+    let text = match (answer, subject) {
+        (Answer::Decided { decision, .. }, _) => return decision_name(*decision).to_owned(),
+        (Answer::Redacted, _) => return "a secret".to_owned(),
+        (Answer::Chosen { .. }, Subject::Question { questions })
+            if questions.iter().any(|it| it.is_secret) =>
+        {
+            return "a secret".to_owned();
+        }
+        (Answer::Chosen { answers, other }, Subject::Question { questions }) => {
+            let each = questions.iter().map(|it| {
+                let options = picking::options(it);
+                let label = |name: &String| {
+                    let option = options.iter().find(|it| it.name == *name);
+                    option.map_or_else(|| format!("{name:?}"), Choice::told)
+                };
+                let chosen = answers.get(&it.id).into_iter().flatten().map(label);
+                let words = other.get(&it.id).map(|it| format!("{it:?}"));
+                let said = chosen.chain(words).collect::<Vec<_>>().join(", ");
+                if questions.len() == 1 { said } else { format!("{} = {said}", it.id) }
+            });
+            each.collect::<Vec<_>>().join("; ")
+        }
+        (Answer::Filled { content }, Subject::Form { schema, .. }) => {
+            let filled = content.as_object().into_iter().flatten();
+            let each = filled.map(|(name, value)| {
+                format!("{name} = {}", fields::told(&schema["properties"][name], value))
+            });
+            each.collect::<Vec<_>>().join("; ")
+        }
+        (Answer::Chosen { .. }, _) => return "a choice".to_owned(),
+        (Answer::Filled { .. }, _) => return "a filled form".to_owned(),
+    };
+    show_within(&text, Room::Line, MAX_ANSWER).text
 }
 
 /// How an ask was settled, by whom and when.
-pub(super) fn settlement(settlement: &Settlement) -> String {
+pub(super) fn settlement(settlement: &Settlement, subject: &Subject) -> String {
     let at = format!("{:.0}", settlement.at);
     match &settlement.how {
         Settled::Answered { answer: said, by, .. } => {
-            format!("answered with {} by {} at {at}", answer(said), actor(by))
+            format!("answered with {} by {} at {at}", answer(said, subject), actor(by))
         }
         Settled::Expired { waited_s, .. } => format!("expired after {waited_s} s at {at}"),
         Settled::Withdrawn => format!("withdrawn by the agent at {at}"),
@@ -94,7 +131,8 @@ mod tests {
         let by = Actor::Human { via: "con\u{202e}sole".into(), verified: true };
         let answer = Answer::plain(Decision::Accept);
         let how = Settled::Answered { answer, by, reason: None, note: None, bound: true };
-        let said = settlement(&Settlement { at: Timestamp::UNIX_EPOCH, how });
+        let subject = Subject::Adoption { caller: "c".to_owned(), client: None };
+        let said = settlement(&Settlement { at: Timestamp::UNIX_EPOCH, how }, &subject);
         let expected =
             "answered with accept by a person (con\\u{202E}sole) at 1970-01-01T00:00:00Z";
         assert_eq!(said, expected);
