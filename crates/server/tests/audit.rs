@@ -21,6 +21,9 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "audit/forged.rs"]
+mod forged;
+
 const LONG: Duration = Duration::from_secs(30);
 /// What nobody else may read.
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";

@@ -4,8 +4,9 @@
 //! JSON (8 bytes, big end first) and that JSON, byte for byte as it is kept. Before the first event
 //! stands the SHA-256 of [`GENESIS`] and the session's 16 bytes, so that no log passes for another's.
 //!
-//! A head is signed with Ed25519 (RFC 8032) over [`SIGNED`], the session's 16 bytes, the event's
-//! number (8 bytes, big end first) and its hash.
+//! A head is signed with Ed25519 (RFC 8032) over what it is signed as, such as [`SIGNED`], the
+//! session's 16 bytes, the event's number (8 bytes, big end first), its hash, and the head's own
+//! number, if it has one (8 bytes).
 
 use std::{fmt, str::FromStr};
 
@@ -18,8 +19,14 @@ use sha2::{Digest as _, Sha256};
 
 /// What the first hash of a chain is made of, before the session's name.
 pub const GENESIS: &[u8] = b"pilothouse chain 1\n";
-/// What a signed message begins with.
+/// What the message of a head begins with that is signed for elsewhere.
 pub const SIGNED: &[u8] = b"pilothouse head 1\n";
+/// The same for a head that a store keeps.
+pub const SIGNED_KEPT: &[u8] = b"pilothouse kept head 1\n";
+/// The same for a log as it was before anything in it was signed.
+pub const SIGNED_BASE: &[u8] = b"pilothouse base 1\n";
+/// The same for the end of a log that is deleted.
+pub const SIGNED_DELETED: &[u8] = b"pilothouse deleted 1\n";
 
 /// Some bytes that are written in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +59,45 @@ pub struct SignedHead {
     pub key: PublicKey,
     /// The signature.
     pub signature: Bytes<64>,
+    /// As what it was signed.
+    #[serde(default, skip_serializing_if = "Role::is_end")]
+    pub role: Role,
+}
+
+/// As what a head was signed: a signature for one thing is none for another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Role {
+    /// Where a log ended, to be kept elsewhere.
+    #[default]
+    End,
+    /// A decision or an ending, as it was recorded.
+    Kept {
+        /// Its number among all that this key signed in the store, from 1 without a gap.
+        n: u64,
+    },
+    /// Where a log ended when its key began to sign in the store: what is before was taken as it was.
+    Base {
+        /// Its number, likewise.
+        n: u64,
+    },
+    /// Where a log ended when it was deleted.
+    Deleted,
+}
+
+impl Role {
+    /// Whether it is what is meant when nothing is said.
+    fn is_end(&self) -> bool {
+        *self == Self::End
+    }
+
+    /// The number among what its key signed in the store.
+    pub fn number(self) -> Option<u64> {
+        match self {
+            Self::Kept { n } | Self::Base { n } => Some(n),
+            Self::End | Self::Deleted => None,
+        }
+    }
 }
 
 /// Who signs heads: a key that the store knows nothing about.
@@ -106,11 +152,16 @@ impl Link {
         Self { seq: self.seq.next(), chain: Bytes(digest.finalize().into()) }
     }
 
-    /// This link as the head of a session, signed.
+    /// This link as the head of a session, signed for elsewhere.
     pub fn sign(self, session: SessionId, signer: &dyn Signer) -> SignedHead {
+        self.sign_as(Role::End, session, signer)
+    }
+
+    /// This link as the head of a session, signed.
+    pub fn sign_as(self, role: Role, session: SessionId, signer: &dyn Signer) -> SignedHead {
         let Self { seq, chain } = self;
-        let signature = signer.sign(&message(session, self));
-        SignedHead { session, seq, chain, key: signer.key(), signature }
+        let signature = signer.sign(&message(role, session, self));
+        SignedHead { session, seq, chain, key: signer.key(), signature, role }
     }
 }
 
@@ -122,11 +173,14 @@ impl SignedHead {
 
     /// Whether the holder of its key signed it.
     pub fn is_genuine(&self) -> bool {
-        let signature = Signature::from_bytes(&self.signature.0);
-        VerifyingKey::from_bytes(&self.key.0).is_ok_and(|key| {
-            key.verify_strict(&message(self.session, self.link()), &signature).is_ok()
-        })
+        is_signed_by(&self.key, &message(self.role, self.session, self.link()), &self.signature)
     }
+}
+
+/// Whether the holder of a key signed a message.
+pub(crate) fn is_signed_by(key: &PublicKey, message: &[u8], signature: &Bytes<64>) -> bool {
+    let signature = Signature::from_bytes(&signature.0);
+    VerifyingKey::from_bytes(&key.0).is_ok_and(|it| it.verify_strict(message, &signature).is_ok())
 }
 
 /// Whether an event's head is signed: what was decided, and the end.
@@ -135,9 +189,17 @@ pub(crate) fn is_signed(envelope: &Envelope) -> bool {
     matches!(envelope.event, Event::AskSettled { .. } | Event::Closed { .. })
 }
 
-fn message(session: SessionId, link: Link) -> Vec<u8> {
+fn message(role: Role, session: SessionId, link: Link) -> Vec<u8> {
+    let (prefix, n) = match role {
+        Role::End => (SIGNED, None),
+        Role::Kept { n } => (SIGNED_KEPT, Some(n)),
+        Role::Base { n } => (SIGNED_BASE, Some(n)),
+        Role::Deleted => (SIGNED_DELETED, None),
+    };
     let seq = link.seq.0.to_be_bytes();
-    [SIGNED, session.0.as_bytes(), &seq, &link.chain.0].concat()
+    let mut res = [prefix, session.0.as_bytes(), &seq, &link.chain.0].concat();
+    res.extend(n.into_iter().flat_map(u64::to_be_bytes));
+    res
 }
 
 impl<const N: usize> fmt::Display for Bytes<N> {
@@ -199,11 +261,16 @@ mod tests {
         assert!(head.is_genuine());
         let text = serde_json::to_string(&head).expect("it is plain");
         assert_eq!(serde_json::from_str::<SignedHead>(&text).expect("it was just written"), head);
-        let mut forged = [head; 4];
+        let mut forged = [head; 7];
         forged[0].seq = Seq(2);
         forged[1].session = SessionId(Uuid::from_u128(2));
         forged[2].chain = Bytes([0; 32]);
         forged[3].key = Ed25519::new(&[8; 32]).key();
+        forged[4].role = Role::Deleted;
+        forged[5].role = Role::Kept { n: 1 };
+        let kept = Link::genesis(session).sign_as(Role::Kept { n: 1 }, session, &signer);
+        assert!(kept.is_genuine());
+        forged[6] = SignedHead { role: Role::Kept { n: 2 }, ..kept };
         assert!(forged.iter().all(|it| !it.is_genuine()));
     }
 

@@ -61,7 +61,7 @@ use uuid::Uuid;
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::{Sqlite, SqliteConfig, audit};
 pub use crate::{
-    chain::{Bytes, Ed25519, Hash, Link, PublicKey, SignedHead, Signer},
+    chain::{Bytes, Ed25519, Hash, Link, PublicKey, Role, SignedHead, Signer},
     memory::{Memory, MemoryWorld},
 };
 

@@ -37,6 +37,7 @@ use crate::{
 pub mod audit;
 mod fault;
 mod lane;
+mod ledger;
 mod listen;
 mod lock;
 mod migrate;
@@ -116,7 +117,7 @@ impl Sqlite {
         let (office, alarm) = Office::new(node, address).map_err(io)?;
         let office = Arc::new(office);
         let mut courier = Courier::new(Arc::clone(&office));
-        let hints = join(&db, &run, &office)
+        let hints = join(&db, &run, &office, config.signer.as_deref())
             .map_err(|it| it.explain(path, "joining the other nodes of the store"))?;
         courier
             .refresh(&db)
@@ -227,13 +228,19 @@ impl Drop for Sqlite {
 }
 
 /// Takes the place of the dead, and says that this node is there.
-fn join(db: &Connection, run: &Path, office: &Office) -> Result<Hints, Fault> {
+fn join(
+    db: &Connection,
+    run: &Path,
+    office: &Office,
+    signer: Option<&dyn Signer>,
+) -> Result<Hints, Fault> {
     let mut hints = Hints::default();
     db.execute_batch("BEGIN IMMEDIATE")?;
     let joined = writes::bury(db, run).and_then(|()| {
         // A name that is not UTF-8 is never used for a socket.
         let address = office.address.to_string_lossy();
         writes::join(db, &mut hints, &office.me, &address)?;
+        signer.map_or(Ok(()), |it| ledger::begin(db, it))?;
         Ok(db.execute_batch("COMMIT")?)
     });
     if joined.is_err() {

@@ -10,7 +10,7 @@ use std::{
 
 use pilothouse_core::{Answer, AskRef, Cursor, Decision, Seq, SessionId};
 use pilothouse_store::{
-    Ed25519, Link, SignedHead, Signer, Sqlite, SqliteConfig, Store,
+    Ed25519, Link, Role, SignedHead, Signer, Sqlite, SqliteConfig, Store,
     audit::{LogFile, Problem, Trust, Verdict},
     conformance::script::{Writer, closed, command, naming, noted, settled},
 };
@@ -59,7 +59,8 @@ impl Told {
 
     fn problems(&self, heads: &[SignedHead]) -> Vec<Place> {
         let findings = self.verify(heads).findings;
-        assert!(findings.iter().all(|it| it.session == self.session), "{findings:?}");
+        let ours = |it: Option<SessionId>| it.is_none_or(|it| it == self.session);
+        assert!(findings.iter().all(|it| ours(it.session)), "{findings:?}");
         findings.iter().map(|it| (it.seq.map(|it| it.0), it.problem)).collect()
     }
 
@@ -103,7 +104,8 @@ async fn a_log_that_nobody_touched_is_clean_and_nothing_is_written() {
     let before = fs::read(told.path()).unwrap();
     let verdict = told.verify(&[told.export()]);
     assert_eq!(verdict.findings, []);
-    let Verdict { sessions, events, signed, unsigned, heads, findings: _ } = verdict;
+    let Verdict { sessions, events, signed, unsigned, signing, heads, findings: _ } = verdict;
+    assert!(signing);
     assert_eq!((sessions, events, signed, unsigned, heads), (1, 6, 1, 0, 1));
     assert_eq!(fs::read(told.path()).unwrap(), before);
 }
@@ -164,15 +166,22 @@ async fn a_chain_made_anew_shows_against_signed_heads() {
     })
     .unwrap();
     drop(file);
-    let forged = link.sign(told.session, &Ed25519::new(&[8; 32]));
+    let other = Ed25519::new(&[8; 32]);
+    let forged = link.sign_as(Role::Kept { n: 1 }, told.session, &other);
+    // As the documentation has it: one head, none removed, no deletion.
+    let tally = [1, 0, 0].map(u64::to_be_bytes).concat();
+    let tally = other.sign(&[b"pilothouse tally 1\n", &tally[..]].concat());
     let db = Connection::open(told.path()).unwrap();
     db.execute(
         "UPDATE heads SET chain = ?1, key = ?2, signature = ?3",
         params![forged.chain.0, forged.key.0, forged.signature.0],
     )
     .unwrap();
+    db.execute("UPDATE tallies SET key = ?1, signature = ?2", params![forged.key.0, tally.0])
+        .unwrap();
     drop(db);
-    assert_eq!(told.problems(&[]), [(Some(3), Problem::ForeignKey)]);
+    let foreign = [(Some(3), Problem::ForeignKey), (None, Problem::ForeignKey)];
+    assert_eq!(told.problems(&[]), foreign);
     let anyone = LogFile::open(&told.path()).unwrap().verify(None, &Trust::default()).unwrap();
     assert_eq!(anyone.findings, [], "without a key to compare with it can't be told");
 }
@@ -193,12 +202,13 @@ async fn a_cut_tail_shows_against_signed_and_exported_heads() {
     assert_eq!(told.problems(&[export]), [(Some(5), Problem::Cut)]);
     // With everything that the store knows of it.
     told.tamper("DELETE FROM events; DELETE FROM heads; DELETE FROM sessions");
-    assert_eq!(told.problems(&[]), []);
-    assert_eq!(told.problems(&[export]), [(Some(1), Problem::Cut)]);
+    let missing = (None, Problem::Missing);
+    assert_eq!(told.problems(&[]), [missing]);
+    assert_eq!(told.problems(&[export]), [(Some(1), Problem::Cut), missing]);
     // An export that was tampered with proves nothing.
     let mut other = export;
     other.seq = Seq(9);
-    assert_eq!(told.problems(&[other]), [(Some(9), Problem::Forged)]);
+    assert_eq!(told.problems(&[other]), [(Some(9), Problem::Forged), missing]);
 }
 
 #[tokio::test]
@@ -212,11 +222,12 @@ async fn a_session_that_was_deleted_is_not_missed_but_its_end_must_be_known() {
     node.delete_session(told.session).await.unwrap();
     node.close().await.unwrap();
     assert_eq!(told.problems(&[early, end]), []);
+    let missing = (None, Problem::Missing);
     told.tamper("UPDATE deleted SET seq = 5");
-    let problems = told.problems(&[end]);
-    assert!(problems.contains(&(Some(6), Problem::Cut)), "{problems:?}");
+    let cut = (Some(1), Problem::Cut);
+    assert_eq!(told.problems(&[end]), [(None, Problem::Deleted), cut, missing]);
     told.tamper("DELETE FROM deleted");
-    assert_eq!(told.problems(&[end]), [(Some(1), Problem::Cut)]);
+    assert_eq!(told.problems(&[end]), [cut, missing]);
 }
 
 #[tokio::test]
@@ -229,6 +240,47 @@ async fn a_log_without_a_signer_says_that_it_is_unsigned() {
     // While it is open, too.
     let verdict = LogFile::open(&path).unwrap().verify(None, &Trust::default()).unwrap();
     assert_eq!((verdict.signed, verdict.unsigned, verdict.findings), (0, 1, vec![]));
+    assert!(!verdict.signing, "nothing can be known of what was deleted");
+    // Whoever has a key expects signatures.
+    let signer = Arc::new(Ed25519::new(&[7; 32]));
+    let trust = Trust { keys: [signer.key()].into(), heads: vec![] };
+    let findings = LogFile::open(&path).unwrap().verify(None, &trust).unwrap().findings;
+    let problems: Vec<_> = findings.iter().map(|it| it.problem).collect();
+    assert_eq!(problems, [Problem::Unsigned, Problem::Missing]);
+    // From when a key signs here on, what was before is taken as it is, and no more than that.
+    node.close().await.unwrap();
+    let node = open(&path, &signer);
+    let verdict = LogFile::open(&path).unwrap().verify(None, &trust).unwrap();
+    assert_eq!((verdict.signed, verdict.unsigned, verdict.findings), (0, 1, vec![]));
+    let mut later = Writer::open(&node, "a", "two").await;
+    later.record(vec![closed()]).await.unwrap();
+    let file = Connection::open(&path).unwrap();
+    file.execute_batch("DELETE FROM heads WHERE base = 0").unwrap();
+    let verdict = LogFile::open(&path).unwrap().verify(None, &trust).unwrap();
+    let problems: Vec<_> = verdict.findings.iter().map(|it| (it.session, it.problem)).collect();
+    assert_eq!(problems, [(Some(later.id), Problem::Unsigned), (None, Problem::Missing)]);
+}
+
+#[tokio::test]
+async fn what_was_taken_away_is_not_counted_anew() {
+    // The node goes on with what it counted, and does not sign what somebody else wrote there.
+    for sql in ["DELETE FROM tallies", "UPDATE tallies SET signed = 1, removed = 9"] {
+        let told = Told::new().await;
+        let node = open(&told.path(), &told.signer);
+        let mut writer = Writer::open(&node, "a", "two").await;
+        writer.record(vec![closed()]).await.unwrap();
+        assert_eq!(told.verify(&[]).findings, []);
+        told.tamper("DELETE FROM heads WHERE n = 1");
+        told.tamper(sql);
+        node.close().await.unwrap();
+        let node = open(&told.path(), &told.signer);
+        for _ in 0..3 {
+            let mut writer = Writer::open(&node, "a", "more").await;
+            writer.record(vec![closed()]).await.unwrap();
+            let findings = told.verify(&[]).findings;
+            assert!(findings.iter().any(|it| it.session.is_none()), "{sql}: {findings:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -316,11 +368,17 @@ async fn a_deletion_that_was_broken_off_is_finished() {
     writer.record(vec![naming(&blob), closed()]).await.unwrap();
     let end = told.export();
     // As after the first step.
-    told.tamper(
-        "INSERT INTO deleted (session, seq, chain) SELECT id, last_seq, chain FROM sessions;
+    let signed = end.link().sign_as(Role::Deleted, told.session, &*told.signer);
+    let tally = [2, 2, 1].map(u64::to_be_bytes).concat();
+    let tally = told.signer.sign(&[b"pilothouse tally 1\n", &tally[..]].concat());
+    told.tamper(&format!(
+        "INSERT INTO deleted (session, seq, chain, key, signature)
+         SELECT id, last_seq, chain, x'{}', x'{}' FROM sessions;
+         UPDATE tallies SET removed = 2, deleted = 1, signature = x'{tally}';
          INSERT INTO doomed SELECT id FROM sessions; DELETE FROM asks; DELETE FROM heads;
          DELETE FROM sessions; DELETE FROM events WHERE seq > 5",
-    );
+        signed.key, signed.signature
+    ));
     assert_eq!(node.check().await.unwrap(), [""; 0]);
     assert_eq!(told.problems(&[end]), []);
     assert_eq!(node.read(told.session, Seq(0), 9).await.unwrap().events, []);

@@ -71,7 +71,7 @@ async fn what_is_told_survives_the_loss_of_power() {
     let text = |pragma| db.pragma_query_value(None, pragma, |row| row.get::<_, String>(0));
     assert_eq!(text("journal_mode").unwrap(), "wal");
     let int = |pragma| db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    assert_eq!(int("user_version").unwrap(), 3);
+    assert_eq!(int("user_version").unwrap(), 4);
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ fn a_file_that_cannot_be_used_says_why() {
     drop(Sqlite::open(&newer).unwrap());
     Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let said = problem(&newer);
-    assert!(said.contains("newer Pilothouse (format 99; this one knows up to 3)"), "{said}");
+    assert!(said.contains("newer Pilothouse (format 99; this one knows up to 4)"), "{said}");
 
     let other = dir.path().join("other.db");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
@@ -433,5 +433,5 @@ fn an_older_file_without_room_for_the_new_format_stays_as_it_was() {
     };
     assert_eq!(format(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(format(&path), 3);
+    assert_eq!(format(&path), 4);
 }

@@ -111,7 +111,7 @@ fn report(verdict: &Verdict, keyless: bool, json: bool) -> anyhow::Result<()> {
         let clean = verdict.findings.is_empty();
         return say(&json!({ "clean": clean, "keyless": keyless, "verdict": verdict }).to_string());
     }
-    let Verdict { sessions, events, signed, unsigned, heads, findings } = verdict;
+    let Verdict { sessions, events, signed, unsigned, signing, heads, findings } = verdict;
     for finding in findings {
         say(&finding.to_string())?;
     }
@@ -130,6 +130,9 @@ fn report(verdict: &Verdict, keyless: bool, json: bool) -> anyhow::Result<()> {
         say(&format!(
             "{unsigned} decisions are unsigned: what came after them could have been made anew"
         ))?;
+    }
+    if !signing {
+        say("nothing is signed here, so nothing is known of what was deleted")?;
     }
     if keyless && *signed > 0 {
         say("there is no key to compare with, so anyone could have signed; name it with --key")?;

@@ -16,8 +16,10 @@ use super::{
     fault::{Fault, unusable},
     migrate,
 };
-use crate::{Bytes, Link, PublicKey, SignedHead, StoreError};
+use crate::{Bytes, Link, PublicKey, Role, SignedHead, StoreError};
 
+mod counts;
+mod log;
 mod verify;
 
 pub(super) use verify::verify_session;
@@ -74,8 +76,8 @@ impl LogFile {
         let known = migrate::format();
         if found < known {
             let problem = format!(
-                "it has format {found}, whose logs are not chained; open it with this version \
-                 once, such as with `pilothouse store check`"
+                "it has format {found}, whose logs are not chained and signed as they are now; open it \
+                 with this version once, such as with `pilothouse store check`"
             );
             return Err(unusable(path, problem));
         }
@@ -86,7 +88,8 @@ impl LogFile {
         Ok(res)
     }
 
-    /// The sessions that have logs, or of which there are traces, in the order of their names.
+    /// The sessions that have logs, or of which there are traces, in the order of their names; those
+    /// that are being deleted are not.
     pub fn sessions(&self) -> Result<Vec<SessionId>, StoreError> {
         self.told("listing sessions", sessions(&self.db))
     }
@@ -149,7 +152,19 @@ fn connect(path: &Path, immutable: bool) -> Result<Connection, Fault> {
 fn sessions(db: &Connection) -> Result<Vec<SessionId>, Fault> {
     let sql = "SELECT id FROM sessions WHERE last_seq > 0
                UNION SELECT DISTINCT session FROM events UNION SELECT DISTINCT session FROM heads
-               EXCEPT SELECT session FROM doomed";
+               EXCEPT SELECT session FROM doomed WHERE session NOT IN (SELECT id FROM sessions)";
+    ids(db, sql)
+}
+
+/// Whatever has left a trace, the deleted ones too.
+fn traces(db: &Connection) -> Result<Vec<SessionId>, Fault> {
+    let sql = "SELECT id FROM sessions WHERE last_seq > 0
+               UNION SELECT DISTINCT session FROM events UNION SELECT DISTINCT session FROM heads
+               UNION SELECT session FROM deleted UNION SELECT session FROM doomed";
+    ids(db, sql)
+}
+
+fn ids(db: &Connection, sql: &str) -> Result<Vec<SessionId>, Fault> {
     let mut select = db.prepare(sql)?;
     let ids = select.query_map([], |row| row.get(0).map(Uuid::from_bytes).map(SessionId))?;
     Ok(ids.collect::<Result<_, _>>()?)
@@ -179,8 +194,11 @@ fn head(db: &Connection, session: SessionId) -> Result<Option<Link>, Fault> {
     Ok(Some(Link { seq, chain: Bytes(chain.unwrap_or_default()) }))
 }
 
-fn signed(db: &Connection, session: SessionId) -> Result<BTreeMap<Seq, SignedHead>, Fault> {
-    let sql = "SELECT seq, chain, key, signature FROM heads WHERE session = ?1";
+pub(super) fn signed(
+    db: &Connection,
+    session: SessionId,
+) -> Result<BTreeMap<Seq, SignedHead>, Fault> {
+    let sql = "SELECT seq, chain, key, signature, n, base FROM heads WHERE session = ?1";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query([session.0.as_bytes()])?;
     let mut res = BTreeMap::new();
@@ -190,7 +208,13 @@ fn signed(db: &Connection, session: SessionId) -> Result<BTreeMap<Seq, SignedHea
         let chain = Bytes(row.get(1).unwrap_or_default());
         let key: PublicKey = Bytes(row.get(2).unwrap_or_default());
         let signature = Bytes(row.get(3).unwrap_or([0; 64]));
-        res.insert(seq, SignedHead { session, seq, chain, key, signature });
+        let n = row.get::<_, Option<i64>>(4)?.map(i64::cast_unsigned);
+        let role = match (n, row.get(5)?) {
+            (None, _) => Role::End,
+            (Some(n), false) => Role::Kept { n },
+            (Some(n), true) => Role::Base { n },
+        };
+        res.insert(seq, SignedHead { session, seq, chain, key, signature, role });
     }
     Ok(res)
 }
@@ -210,6 +234,7 @@ fn tombstone(db: &Connection, session: SessionId) -> Result<Option<Tombstone>, F
             chain: last.chain,
             key: Bytes(key),
             signature: Bytes(signature),
+            role: Role::Deleted,
         });
         Ok(Tombstone { last, signed })
     });

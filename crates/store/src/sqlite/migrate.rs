@@ -16,10 +16,11 @@ struct Step {
 }
 
 /// The steps from an empty file, one format each. A step that was released never changes.
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step { sql: include_str!("schema.sql"), then: |_| Ok(()) },
     Step { sql: include_str!("schema-2.sql"), then: |_| Ok(()) },
     Step { sql: include_str!("schema-3.sql"), then: chain },
+    Step { sql: include_str!("schema-4.sql"), then: |_| Ok(()) },
 ];
 /// Most events that are held in memory while older ones are chained.
 const PAGE: i64 = 500;

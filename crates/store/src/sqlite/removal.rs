@@ -6,12 +6,8 @@ use pilothouse_core::SessionId;
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{
-    fault::Fault,
-    nudge::Hints,
-    writes::{held, int},
-};
-use crate::{MAX_DELETED, Signer, StoreError};
+use super::{fault::Fault, ledger, nudge::Hints, writes::held};
+use crate::{Signer, StoreError};
 
 /// Most events that one step deletes: about ten milliseconds' work.
 const STEP_EVENTS: i64 = 500;
@@ -36,18 +32,7 @@ pub(super) fn doom(
     if let Some(held) = held(db, session)?
         && held.last.seq.0 > 0
     {
-        let head = signer.map(|it| held.last.sign(session, it));
-        let sql = "INSERT OR REPLACE INTO deleted (session, seq, chain, key, signature)
-                   VALUES (?1, ?2, ?3, ?4, ?5)";
-        db.prepare_cached(sql)?.execute(params![
-            id,
-            int(held.last.seq.0),
-            held.last.chain.0,
-            head.map(|it| it.key.0),
-            head.map(|it| it.signature.0),
-        ])?;
-        let sql = "DELETE FROM deleted WHERE n <= (SELECT max(n) FROM deleted) - ?1";
-        db.prepare_cached(sql)?.execute([int(MAX_DELETED as u64)])?;
+        ledger::bury(db, session, held.last, signer)?;
     }
     let statements = [
         "INSERT INTO forgotten SELECT max(pos) FROM events WHERE session = ?1 HAVING count(*) > 0",
@@ -74,7 +59,9 @@ pub(super) fn is_doomed(db: &Connection, session: SessionId) -> Result<bool, Fau
 
 /// Takes one step of deleting what is doomed; gives whether there is more to do.
 pub(super) fn purge(db: &Connection) -> Result<bool, Fault> {
-    let mut select = db.prepare_cached("SELECT session FROM doomed LIMIT 1")?;
+    // What is listed was never deleted by us, whoever says so.
+    let sql = "SELECT session FROM doomed WHERE session NOT IN (SELECT id FROM sessions) LIMIT 1";
+    let mut select = db.prepare_cached(sql)?;
     let Some(id) = select.query_row([], |row| row.get::<_, [u8; 16]>(0)).optional()? else {
         return Ok(false);
     };

@@ -6,10 +6,10 @@ use pilothouse_core::{AskView, Cursor, Seq, SessionId, SessionView};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{fault::Fault, lock, nudge::Hints, removal};
+use super::{fault::Fault, ledger, lock, nudge::Hints, removal};
 use crate::{
     Append, Bytes, Claim, Conclusion, Epoch, Link, MAX_CONCLUSIONS, MAX_INBOX, MAX_KEYS, NodeId,
-    Posted, Presence, SignedHead, Signer, StoreError, chain,
+    Posted, Presence, Signer, StoreError, chain,
     fold::{self, AskChange},
 };
 
@@ -137,7 +137,7 @@ pub(super) fn append(
         link = link.next(json);
         let pos = insert.insert(params![id, int(envelope.seq.0), json, link.chain.0])?;
         if let Some(signer) = signer.filter(|_| chain::is_signed(envelope)) {
-            keep_head(db, &link.sign(session, signer))?;
+            ledger::sign(db, session, link, signer)?;
         }
         places.push(Cursor(pos.cast_unsigned()));
         if let Some(change) = fold::ask_change(session, envelope) {
@@ -164,19 +164,6 @@ pub(super) fn append(
         hints.feed.insert(session);
     }
     Ok(places)
-}
-
-fn keep_head(db: &Connection, head: &SignedHead) -> Result<(), Fault> {
-    let sql = "INSERT OR REPLACE INTO heads (session, seq, chain, key, signature)
-               VALUES (?1, ?2, ?3, ?4, ?5)";
-    db.prepare_cached(sql)?.execute(params![
-        head.session.0.as_bytes(),
-        int(head.seq.0),
-        head.chain.0,
-        head.key.0,
-        head.signature.0,
-    ])?;
-    Ok(())
 }
 
 /// From now on the session's log keeps the blob, and no longer whoever put it there.
