@@ -145,6 +145,15 @@ fn head(file: &LogFile, session: Option<SessionId>, settings: &Settings) -> anyh
     let signer = node_key::read_or_make(&settings.home);
     let signer =
         signer.with_context(|| format!("read {}", node_key::path(&settings.home).display()))?;
+    if session.is_none() {
+        // A log that was cut off together with its signature is whole by itself.
+        let verdict = file.verify(None, &Trust::default()).context("verify the logs")?;
+        ensure!(
+            verdict.findings.iter().all(|it| it.session.is_some()),
+            "sign the heads: signatures are missing in the store, so any log may have been cut \
+             off; see `pilothouse audit verify`, then name a log that is whole with --session"
+        );
+    }
     let mut n_bad = 0;
     for id in chosen(file, session)? {
         // What is wrong already must not be signed.

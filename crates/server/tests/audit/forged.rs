@@ -171,8 +171,14 @@ async fn a_log_is_not_cut_off_together_with_its_signature() {
         home.rechain(session);
         let (said, _) = home.fail(&["audit", "verify"]);
         assert!(said.contains(&format!("the first that is missing is {n}\n")), "{said}");
+        // By itself it is whole, so it is not vouched for unless somebody has looked.
         let session = session.to_string();
         home.say(&["audit", "verify", "--session", &session]);
+        let (said, failed) = home.fail(&["audit", "head"]);
+        assert_eq!(said, "");
+        assert!(failed.starts_with("Pilothouse could not sign the heads: "), "{failed}");
+        let head = home.say(&["audit", "head", "--session", &session]);
+        assert_eq!(head.lines().count(), 1);
     }
 }
 
