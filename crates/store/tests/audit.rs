@@ -350,6 +350,37 @@ async fn an_older_file_is_chained_when_it_is_opened() {
     assert_eq!(node.blob(blob).await.unwrap(), None);
 }
 
+/// In format 3 heads had no numbers, and deletions were signed as heads are.
+#[tokio::test]
+async fn what_was_signed_before_heads_had_numbers_still_counts() {
+    let told = Told::new().await;
+    let node = open(&told.path(), &told.signer);
+    let mut gone = Writer::open(&node, "a", "two").await;
+    gone.record(vec![closed()]).await.unwrap();
+    let end = node.chain(gone.id).await.unwrap().unwrap();
+    node.delete_session(gone.id).await.unwrap();
+    node.close().await.unwrap();
+    let file = LogFile::open(&told.path()).unwrap();
+    let kept = file.signed(told.session).unwrap()[&Seq(3)].link();
+    drop(file);
+    let kept = kept.sign(told.session, &*told.signer).signature;
+    let end = end.sign(gone.id, &*told.signer).signature;
+    told.tamper(&format!(
+        "DROP TABLE tallies; ALTER TABLE heads DROP COLUMN n; ALTER TABLE heads DROP COLUMN base;
+         UPDATE heads SET signature = x'{kept}'; UPDATE deleted SET signature = x'{end}';
+         PRAGMA user_version = 3"
+    ));
+    let old = LogFile::open(&told.path()).unwrap_err();
+    assert!(old.to_string().contains("open it with this version once"), "{old}");
+    open(&told.path(), &told.signer).close().await.unwrap();
+    let verdict = told.verify(&[]);
+    assert_eq!((verdict.signed, verdict.unsigned, verdict.findings), (1, 0, vec![]));
+    // Its decision is older than the numbers, but what it says still holds.
+    told.tamper("UPDATE events SET json = replace(json, 'accept', 'decline') WHERE seq = 3");
+    told.rechain();
+    assert_eq!(told.problems(&[]), [3, 6].map(|it| (Some(it), Problem::Rewritten)));
+}
+
 #[tokio::test]
 async fn a_writer_of_an_older_version_is_refused() {
     let told = Told::new().await;
