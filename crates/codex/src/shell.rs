@@ -3,12 +3,16 @@
 /// The shells that Codex wraps commands in.
 const SHELLS: [&str; 5] = ["bash", "zsh", "sh", "dash", "ksh"];
 
+/// Where it finds them; a file of that name elsewhere can be anything.
+const PLACES: [&str; 3] = ["/bin/", "/usr/bin/", ""];
+
 /// The script in `/bin/bash -lc '…'`, if the command is such a wrapper and nothing else.
 pub fn shell_line(command: &str) -> Option<String> {
     let words = words(command)?;
     let [shell, flag, script] = <[String; 3]>::try_from(words).ok()?;
-    let name = shell.rsplit('/').next()?;
-    let wraps = SHELLS.contains(&name) && matches!(flag.as_str(), "-lc" | "-c");
+    let is_shell =
+        PLACES.iter().filter_map(|it| shell.strip_prefix(it)).any(|name| SHELLS.contains(&name));
+    let wraps = is_shell && matches!(flag.as_str(), "-lc" | "-c");
     wraps.then_some(script)
 }
 
@@ -91,6 +95,11 @@ mod tests {
         check("/bin/bash -lc 'ls'; rm -rf x", None);
         check("/bin/bash -lc 'ls' > out", None);
         check("/bin/bash -xc 'ls'", None);
+        check("./bash -c ls", None);
+        check("/tmp/w/bash -lc 'cargo --version'", None);
+        check("bin/bash -c ls", None);
+        check("//bin/bash -c ls", None);
+        check("/bin/../tmp/bash -c ls", None);
         check("python -c 'x'", None);
         check("/bin/bash -lc 'ls", None);
         check("", None);

@@ -16,7 +16,7 @@ mod scan;
 mod words;
 
 use pilothouse_codex::shell_line;
-use pilothouse_core::Subject;
+use pilothouse_core::{Ask, Subject};
 use serde::{Serialize, Serializer};
 
 use self::{
@@ -129,8 +129,26 @@ pub fn read(line: &str) -> Reading {
     }
 }
 
+/// Reads a line for a shell that begins in a directory of somebody else's choice. What programs do
+/// by what they find around them, as git by a repository's settings, is not known there.
+pub fn read_elsewhere(line: &str) -> Reading {
+    match parse::line(line) {
+        Ok(line) => judge(&Line { moves: true, ..line }),
+        Err(opaque) => Reading::opaque(line, opaque.reason()),
+    }
+}
+
 /// Reads a program with its arguments, which no shell will see.
 pub fn read_argv(argv: &[String]) -> Reading {
+    read_words(argv, false)
+}
+
+/// The same, in a directory of somebody else's choice: see [`read_elsewhere`].
+pub fn read_argv_elsewhere(argv: &[String]) -> Reading {
+    read_words(argv, true)
+}
+
+fn read_words(argv: &[String], moves: bool) -> Reading {
     let text = argv.join(" ");
     if let Err(opaque) = argv.iter().try_for_each(|it| scan::visible(it)) {
         return Reading::opaque(&text, opaque.reason());
@@ -142,7 +160,20 @@ pub fn read_argv(argv: &[String]) -> Reading {
         return Reading::opaque("", "there is no command in it");
     }
     let words = argv.iter().map(|it| Word::exact(it)).collect();
-    judge(&Line::of(Simple { text, words, ..Simple::default() }))
+    let line = Line::of(Simple { text, words, ..Simple::default() });
+    judge(&Line { moves: moves || line.moves, ..line })
+}
+
+/// Reads the command of an ask, for those who answer it. A caller's own command is taken as it
+/// stands, and its directory for one of the caller's choice.
+pub(crate) fn reading_of_ask(ask: &Ask) -> Option<Reading> {
+    if let Subject::Command { argv, command, write_stdin: false, .. } = &ask.subject
+        && ask.asked_by.is_some()
+    {
+        let is_line = argv.is_empty();
+        return Some(if is_line { read_elsewhere(command) } else { read_argv_elsewhere(argv) });
+    }
+    reading_of(&ask.subject)
 }
 
 /// Reads the command that an ask is about; nothing if it is about none, or about input for a

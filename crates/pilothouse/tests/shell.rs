@@ -91,6 +91,75 @@ fn an_argv_is_not_read_as_a_line() {
 }
 
 #[test]
+fn the_value_of_an_option_is_known_before_it_runs_or_asks() {
+    for (program, options) in VALUED {
+        for option in options.split(' ') {
+            let check = |line: String| assert_eq!(read(&line).verdict, Verdict::Ask, "{line}");
+            for value in ["$(x)", "`x`", "$v", "${v}", "*", "?", "[a]", "{a,b}", "$!", "$PWD"] {
+                check(format!("{program} {option} {value} a"));
+            }
+            for value in ["$(true)", "$v", "\"$v\""] {
+                check(format!("{program} {option}={value} a"));
+            }
+            check(format!("for f in 'a b'; do {program} {option} $f a; done"));
+            check(format!("for f in *.a; do {program} {option} $f a; done"));
+            check(format!("ls | xargs -I % {program} {option} % a"));
+            check(format!("ls | xargs {program} {option}"));
+            check(format!("find . -print0 | xargs -0 {program} {option}"));
+        }
+    }
+}
+
+/// Programs whose options can do harm, with those that have a value.
+const VALUED: &[(&str, &str)] = &[
+    ("sort", "-k -t -S --sort --key --field-separator --buffer-size --parallel"),
+    ("uniq", "-f -s -w --skip-fields --skip-chars --check-chars"),
+    ("shuf", "-i -n --input-range --head-count"),
+    ("diff", "-U -C -W -x -X -I -F -S --width --exclude --label --unified"),
+    ("date", "-d -r --date --reference --rfc-3339"),
+    ("file", "-e -F --separator"),
+    ("tree", "-L -P -I -H -T --filelimit --sort --charset"),
+    ("base64", "-w --wrap"),
+    ("xxd", "-l -c -s -g -o"),
+    ("bat", "-r -l -H -m --line-range --language --highlight-line --style --color --theme"),
+    ("man", "-s -S --sections"),
+    ("yq", "-p -o --output-format --input-format"),
+    ("jq", "--indent --arg --argjson --slurpfile --rawfile -L -f --from-file"),
+    (
+        "rg",
+        "-A -B -C -E -e -f -g -j -M -m -r -T -t -d --glob --file --regexp --max-count --type-add",
+    ),
+    ("fd", "-d -t -e -E -S -c -j -o --max-depth --type --extension --exclude --base-directory"),
+    ("grep", "-A -B -C -m -d -D --context --after-context --max-count --include --exclude --label"),
+    ("find .", "-name -path -maxdepth -newer -printf -regex -size -type -user -D"),
+    ("sed", "-e --expression"),
+    ("awk", "-F -v"),
+    ("git log", "-n -S -G -L --format --author --grep --since --max-count --src-prefix"),
+    ("git diff", "-S -G --diff-filter --word-diff-regex --line-prefix"),
+    ("git status", "--porcelain --untracked-files"),
+    ("git branch", "--contains --sort --format --merged --points-at"),
+    ("git tag", "--contains --sort --format"),
+    ("git for-each-ref", "--sort --format --count"),
+    ("git ls-files", "-x --exclude --format"),
+    ("git blame", "-L -S --date --ignore-rev --ignore-revs-file --since"),
+    ("git grep", "-e -f -A -B -C -m --max-depth --threads"),
+    ("git describe", "--abbrev --match --exclude --candidates"),
+    ("git rev-parse", "--git-path --default --since"),
+    ("git config", "--type --default"),
+    ("docker ps", "--filter --format --last"),
+    ("npm ls", "--depth"),
+    ("pip list", "--format"),
+    ("env -i", "-u --unset"),
+    ("nice", "-n --adjustment"),
+    ("ionice", "-c -n"),
+    ("stdbuf", "-i -o -e --input --output"),
+    ("timeout", "-k -s --kill-after --signal"),
+    ("xargs", "-n -L -P -d -E -s -I --max-args --delimiter"),
+    ("read", "-d -n -N -t -p"),
+    ("set", "-o"),
+];
+
+#[test]
 fn what_is_too_much_to_read_asks() {
     let words = |n: usize| format!("echo{}", " a".repeat(n));
     assert_eq!(read(&words(1_000)).verdict, Verdict::Safe);

@@ -8,7 +8,7 @@ use pilothouse_core::{
 use serde_json::Value;
 
 use super::{About, Rules, Scene, WrittenRule};
-use crate::shell::reading_of;
+use crate::shell::reading_of_ask;
 
 /// Where examples take place if the rule does not say.
 const NOWHERE: &str = "/";
@@ -36,7 +36,7 @@ pub(super) fn check(rule: &WrittenRule) -> Result<(), String> {
         if matches == should {
             continue;
         }
-        let why = reading_of(&ask.subject)
+        let why = reading_of_ask(&ask)
             .and_then(|it| it.segments.into_iter().find(|it| !it.is_plain))
             .map(|it| format!(" ({}: {})", it.text, it.reason))
             .unwrap_or_default();
@@ -67,9 +67,9 @@ fn example_ask(about: &About, example: &str, place: &str) -> Ask {
     }
 }
 
-/// An ask for a command line as an agent would raise it, to see what rules say of it.
+/// An ask for a command line as an agent raises it, to see what rules say of it. Codex puts its own
+/// shell around every line; one that the line has itself stays a command of the line.
 pub fn command_ask(line: &str, cwd: &str, at: Timestamp) -> Ask {
-    // One shell around it is taken off as Codex's own; what was written has to stay.
     let command = match shell_line(line) {
         Some(_) => format!("/bin/bash -lc '{}'", line.replace('\'', r"'\''")),
         None => line.to_owned(),

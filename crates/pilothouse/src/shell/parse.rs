@@ -46,6 +46,8 @@ pub(super) struct Simple {
     pub(super) assignments: Vec<Assignment>,
     pub(super) words: Vec<Word>,
     pub(super) redirections: Vec<Redirection>,
+    /// Where in the line the command stands whose output it reads.
+    pub(super) fed_by: Option<usize>,
 }
 
 impl Simple {
@@ -91,6 +93,7 @@ pub(super) fn line(text: &str) -> Result<Line, Opaque> {
         line: Line::default(),
         variables: Vec::new(),
         redirected: Vec::new(),
+        feeder: None,
     };
     walk.statement(tree.root_node())?;
     if walk.line.commands.is_empty() {
@@ -250,6 +253,8 @@ struct Walk<'a> {
     variables: Vec<Variable>,
     /// Commands that redirections belong to which the tree has further up.
     redirected: Vec<(usize, Simple)>,
+    /// The command whose output the next one reads.
+    feeder: Option<usize>,
 }
 
 impl Walk<'_> {
@@ -257,10 +262,11 @@ impl Walk<'_> {
         if self.line.commands.len() >= MAX_SEGMENTS {
             return Err(Opaque::new("there are too many commands in it"));
         }
+        let feeder = self.feeder.take();
         match node.kind() {
-            "program" | "list" | "pipeline" | "subshell" | "compound_statement"
-            | "negated_command" | "if_statement" | "elif_clause" | "else_clause"
-            | "while_statement" | "do_group" => {
+            "pipeline" => self.pipeline(node),
+            "program" | "list" | "subshell" | "compound_statement" | "negated_command"
+            | "if_statement" | "elif_clause" | "else_clause" | "while_statement" | "do_group" => {
                 children(node).filter(Node::is_named).try_for_each(|it| self.statement(it))
             }
             "comment" => Ok(()),
@@ -273,9 +279,13 @@ impl Walk<'_> {
                     simple.words.extend(outer.words);
                     simple.text = outer.text;
                 }
+                simple.fed_by = feeder;
                 self.finish(simple, node)
             }
-            "redirected_statement" => self.redirected(node),
+            "redirected_statement" => {
+                self.feeder = feeder;
+                self.redirected(node)
+            }
             // `$(< file)`
             "file_redirect" => {
                 let mut simple = self.bare(node);
@@ -284,6 +294,20 @@ impl Walk<'_> {
             }
             _ => Err(Opaque::new("a construct that is not modelled")),
         }
+    }
+
+    fn pipeline(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let has_errors = children(node).any(|it| it.kind() == "|&");
+        let mut feeder = None;
+        for child in children(node).filter(Node::is_named) {
+            let at = self.line.commands.len();
+            self.feeder = feeder;
+            self.statement(child)?;
+            self.feeder = None;
+            // Of several commands, each may have written what comes.
+            feeder = (!has_errors && self.line.commands.len() == at + 1).then_some(at);
+        }
+        Ok(())
     }
 
     fn decode(&self, range: Range<usize>) -> Word {

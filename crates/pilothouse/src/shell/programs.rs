@@ -4,6 +4,7 @@ mod awk;
 mod builtins;
 mod find;
 mod git;
+mod names;
 mod options;
 mod readers;
 mod search;
@@ -159,16 +160,19 @@ impl Finding {
 struct Scope {
     /// The line changes directory somewhere.
     moves: bool,
+    /// What it reads are only paths that were found below this directory, each ended by a zero.
+    reads_names: bool,
     n_peeled: usize,
 }
 
 /// Judges one command of a line.
 pub(super) fn judge(simple: &Simple, line: &Line) -> Finding {
-    let scope = Scope { moves: line.moves, n_peeled: 0 };
+    let reads_names = names::are_read(simple, line);
+    let scope = Scope { moves: line.moves, reads_names, n_peeled: 0 };
     let finding = if simple.words.is_empty() {
         Finding::reads("there is no program in it")
     } else {
-        command(&simple.words, scope)
+        in_each_round(&simple.words, scope)
     };
     let redirections = simple.redirections.iter().map(redirection).find(|it| !it.is_safe());
     let reads_line = simple.words.first().is_some_and(|it| it.known() == Some("read"));
@@ -188,6 +192,22 @@ pub(super) fn judge(simple: &Simple, line: &Line) -> Finding {
     match redirections.or(assignments) {
         Some(other) if finding.is_safe() => other,
         _ => finding,
+    }
+}
+
+/// Judges a command with each word that a loop puts into it; the strictest counts.
+fn in_each_round(words: &[Word], scope: Scope) -> Finding {
+    let n_rounds = words.iter().map(Word::n_values).max().unwrap_or(1);
+    let mut rounds = (0..n_rounds).map(|nth| {
+        let words: Vec<Word> = words.iter().map(|it| it.in_round(nth)).collect();
+        command(&words, scope)
+    });
+    let first = rounds.next();
+    let strict = rounds.find(|it| !it.is_safe());
+    match (first, strict) {
+        (Some(first), Some(strict)) => first.or(|| strict),
+        (Some(first), None) => first,
+        (None, _) => Finding::unclear("there is no program in it"),
     }
 }
 
@@ -260,10 +280,10 @@ fn model(name: &str, words: &[Word], scope: Scope) -> Finding {
     let models = [
         wrappers::judge(name, words, scope),
         builtins::judge(name, words),
-        tools::probe(name, words),
+        tools::probe(name, words, scope.moves),
         readers::judge(name, words),
         search::judge(name, words),
-        tools::judge(name, words),
+        tools::judge(name, words, scope.moves),
     ];
     if let Some(finding) = models.into_iter().flatten().next() {
         return finding;
@@ -286,7 +306,7 @@ fn model(name: &str, words: &[Word], scope: Scope) -> Finding {
 /// harm is to see it.
 fn uncertain(word: &Word) -> Option<Finding> {
     match word.kind {
-        Kind::Unknown | Kind::Input => Some(Finding::unknown(word)),
+        Kind::Unknown | Kind::Input | Kind::Names => Some(Finding::unknown(word)),
         Kind::Pattern if names_option(&word.value) => None,
         Kind::Pattern if word.value.starts_with(['*', '?', '[', '-']) => Some(Finding::unclear(
             format!("{} may match a name that is read as an option", word.raw),

@@ -13,7 +13,12 @@ pub(super) enum Kind {
     Unknown,
     /// Any number of words that come from another command.
     Input,
+    /// Any number of paths that a search from this directory down has found.
+    Names,
 }
+
+/// The most words of a loop that are tried one by one; with more of them its variable is not known.
+const MAX_ITEMS: usize = 64;
 
 /// A word of a command.
 #[derive(Clone, Debug)]
@@ -23,18 +28,34 @@ pub(super) struct Word {
     /// Without quotes. A pattern's is the pattern, an unknown word's is as it was written.
     pub(super) value: String,
     pub(super) kind: Kind,
+    /// What it is in the other rounds of a loop.
+    others: Vec<String>,
     /// Whether the shell would put something in the place of a part of it.
     expands: bool,
 }
 
 impl Word {
     pub(super) fn exact(value: &str) -> Self {
-        Self { raw: value.to_owned(), value: value.to_owned(), kind: Kind::Exact, expands: false }
+        Self::new(value, value.to_owned(), Kind::Exact, false)
+    }
+
+    fn new(raw: &str, value: String, kind: Kind, expands: bool) -> Self {
+        Self { raw: raw.to_owned(), value, kind, others: Vec::new(), expands }
     }
 
     /// The words that `xargs` appends.
     pub(super) fn input() -> Self {
-        Self { raw: "…".to_owned(), value: "…".to_owned(), kind: Kind::Input, expands: true }
+        Self::new("…", "…".to_owned(), Kind::Input, true)
+    }
+
+    /// The words that `xargs` appends if they can only be paths below this directory.
+    pub(super) fn names() -> Self {
+        Self::new("…", "./…".to_owned(), Kind::Names, true)
+    }
+
+    /// It as a program takes it that reads patterns itself.
+    pub(super) fn to_pattern(&self) -> Self {
+        Self { kind: Kind::Pattern, ..self.clone() }
     }
 
     /// It with a part replaced by something that is not known.
@@ -45,23 +66,17 @@ impl Word {
     /// Reads a word as the scanner and the parser have cut it out, inside of the loops over
     /// `variables`.
     pub(super) fn decode(raw: &str, variables: &[Variable]) -> Self {
-        if let Some((kind, value)) = variables.iter().rev().find_map(|it| it.value_of(raw)) {
-            return Self { raw: raw.to_owned(), value, kind, expands: true };
+        if let Some((kind, mut values)) = variables.iter().rev().find_map(|it| it.values_of(raw))
+            && !values.is_empty()
+        {
+            let value = values.remove(0);
+            return Self { others: values, ..Self::new(raw, value, kind, true) };
         }
-        let unknown = || Self {
-            raw: raw.to_owned(),
-            value: raw.to_owned(),
-            kind: Kind::Unknown,
-            expands: true,
-        };
+        let unknown = || Self::new(raw, raw.to_owned(), Kind::Unknown, true);
         if raw.starts_with("<(") {
             // The shell hands over the name of a pipe.
-            return Self {
-                raw: raw.to_owned(),
-                value: "/dev/fd/63".to_owned(),
-                kind: if raw.ends_with(')') { Kind::Exact } else { Kind::Unknown },
-                expands: true,
-            };
+            let kind = if raw.ends_with(')') { Kind::Exact } else { Kind::Unknown };
+            return Self::new(raw, "/dev/fd/63".to_owned(), kind, true);
         }
         let Some(Unquoted { chars, expands }) = unquote(raw) else { return unknown() };
         if has_braces(&chars) {
@@ -74,13 +89,25 @@ impl Word {
         } else {
             Kind::Exact
         };
-        Self { raw: raw.to_owned(), value, kind, expands }
+        Self::new(raw, value, kind, expands)
+    }
+
+    /// In how many rounds of a loop it is another word.
+    pub(super) fn n_values(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// It in one of those rounds.
+    pub(super) fn in_round(&self, nth: usize) -> Self {
+        let value = nth.checked_sub(1).and_then(|it| self.others.get(it)).unwrap_or(&self.value);
+        Self { value: value.clone(), others: Vec::new(), ..self.clone() }
     }
 
     /// Whether it is quoted as a whole, so that the shell makes one word of it, whatever it holds.
     pub(super) fn is_one(&self) -> bool {
         let inner = self.raw.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        self.kind == Kind::Exact || inner.is_some_and(|it| !it.contains('"'))
+        // Of `"$@"`, `"${x[@]}"` and `"${!x}"` it makes any number.
+        self.kind == Kind::Exact || inner.is_some_and(|it| !it.contains(['"', '@', '!']))
     }
 
     /// The value, if it is exactly known.
@@ -106,30 +133,45 @@ impl Word {
 pub(super) struct Variable {
     name: String,
     kind: Kind,
-    /// Of all that it can be, what gives most reason to ask.
-    value: String,
+    /// All that it can be, each a pattern if it may be one.
+    values: Vec<String>,
+    /// Without quotes too it is always one word and no pattern.
+    stays_whole: bool,
 }
 
 impl Variable {
     /// A variable that is each of the words in turn.
     pub(super) fn over(name: &str, words: &[Word]) -> Self {
-        let is_secret = |it: &&Word| super::paths::secret(it).is_some();
-        let is_bare = |it: &&Word| it.value.starts_with(['*', '?', '[', '-']);
         let is_plain = |it: &Word| matches!(it.kind, Kind::Exact | Kind::Pattern);
-        let worst = words.iter().find(is_secret).or(words.iter().find(is_bare)).or(words.first());
-        match worst {
-            // Only as patterns can options come from names; as words they are meant.
-            Some(word) if words.iter().all(|it| is_plain(it) && !it.value.starts_with('-')) => {
-                let kind = if words.len() == 1 { word.kind } else { Kind::Pattern };
-                Self { name: name.to_owned(), kind, value: word.value.clone() }
-            }
-            _ => Self { name: name.to_owned(), kind: Kind::Unknown, value: "?".to_owned() },
+        let values: Vec<&String> =
+            words.iter().flat_map(|it| std::iter::once(&it.value).chain(&it.others)).collect();
+        let is_known = !values.is_empty()
+            && values.len() <= MAX_ITEMS
+            && words.iter().all(is_plain)
+            // An empty one can be set by `${name:=…}`.
+            && !values.iter().any(|it| it.is_empty() || it.starts_with('-'));
+        // What a directory is called may have blanks in it.
+        let is_whole = |it: &Word| {
+            let is_letter = |it: char| it.is_ascii_alphanumeric() || "._/,:@%+=^-".contains(it);
+            it.kind == Kind::Exact && !it.expands && it.value.chars().all(is_letter)
+        };
+        let kind = match words {
+            [word] if is_known && values.len() == 1 => word.kind,
+            _ if is_known => Kind::Pattern,
+            _ => Kind::Unknown,
+        };
+        Self {
+            name: name.to_owned(),
+            kind,
+            values: values.into_iter().cloned().collect(),
+            stays_whole: words.iter().all(is_whole),
         }
     }
 
-    /// The value of a word that is this variable, perhaps as a part of a path.
-    fn value_of(&self, raw: &str) -> Option<(Kind, String)> {
-        let inner = raw.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(raw);
+    /// The values of a word that is this variable, perhaps as a part of a path.
+    fn values_of(&self, raw: &str) -> Option<(Kind, Vec<String>)> {
+        let quoted = raw.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        let inner = quoted.unwrap_or(raw);
         let (before, after) = [format!("${{{}}}", self.name), format!("${}", self.name)]
             .iter()
             .find_map(|it| inner.split_once(it.as_str()))?;
@@ -137,10 +179,13 @@ impl Variable {
             |it: &str| it.bytes().all(|it| it.is_ascii_alphanumeric() || b"._/-".contains(&it));
         let fits = (before.is_empty() || before.ends_with('/') && !before.starts_with('-'))
             && (after.is_empty() || after.starts_with('/'));
-        if self.kind == Kind::Unknown || !fits || !is_plain(before) || !is_plain(after) {
+        let is_word = quoted.is_some() || self.stays_whole;
+        if self.kind == Kind::Unknown || !is_word || !fits || !is_plain(before) || !is_plain(after)
+        {
             return None;
         }
-        Some((self.kind, format!("{before}{}{after}", self.value)))
+        let values = self.values.iter().map(|it| format!("{before}{it}{after}"));
+        Some((self.kind, values.collect()))
     }
 }
 
@@ -184,7 +229,7 @@ fn unquote(raw: &str) -> Option<Unquoted> {
             }
             '$' => {
                 let rest: String = chars.clone().collect();
-                let (known, length) = variable(&rest, res.is_empty())?;
+                let (known, length) = variable(&rest, res.is_empty() && in_quotes)?;
                 expands |= length > 0;
                 res.extend(known.chars().map(|char| Char { char, quoted: true }));
                 for _ in 0..length {
@@ -198,8 +243,9 @@ fn unquote(raw: &str) -> Option<Unquoted> {
 }
 
 /// What a variable stands for, and how many characters name it. Only what no environment can turn
-/// into something else: the home and working directories at the start of a word, and numbers.
-fn variable(rest: &str, at_start: bool) -> Option<(&'static str, usize)> {
+/// into something else or into several words: the home and working directories at the start of a quoted
+/// word, and numbers.
+fn variable(rest: &str, at_quoted_start: bool) -> Option<(&'static str, usize)> {
     let braced = rest.strip_prefix('{').and_then(|it| it.split_once('}')).map(|it| it.0);
     let (name, length) = if let Some(name) = braced {
         (name, name.len() + 2)
@@ -209,12 +255,13 @@ fn variable(rest: &str, at_start: bool) -> Option<(&'static str, usize)> {
         (&rest[..length], length)
     };
     match name {
-        "HOME" if at_start => Some(("~", length)),
-        "PWD" if at_start => Some((".", length)),
+        "HOME" if at_quoted_start => Some(("~", length)),
+        "PWD" if at_quoted_start => Some((".", length)),
         _ if name.starts_with('#') && is_name(&name[1..]) => Some(("0", length)),
         "" => match rest.chars().next() {
-            Some('?' | '#' | '$' | '!') => Some(("0", 1)),
-            Some('@' | '*' | '-' | '(' | '{' | '[') => None,
+            Some('?' | '#' | '$') => Some(("0", 1)),
+            // Of `$!` there may be nothing, and then no word.
+            Some('!' | '@' | '*' | '-' | '(' | '{' | '[') => None,
             _ => Some(("$", 0)),
         },
         _ => None,

@@ -72,6 +72,38 @@ async fn a_rule_holds_in_the_directory_of_the_session_and_in_no_other() {
     broker.stop().await;
 }
 
+#[tokio::test]
+async fn what_is_explained_of_a_line_is_what_happens_when_an_agent_asks() {
+    let reads = rules("[[rules]]\nname = \"reads\"\nreads_only = true\noutcome = \"allow\"\n");
+    for (line, is_allowed) in [
+        ("ls", true),
+        ("ls | head -n 5", true),
+        ("/bin/bash -lc ls", false),
+        ("bash -c 'ls | head'", false),
+        ("/bin/bash -lc 'bash -c ls'", false),
+        ("./bash -c ls", false),
+        ("/tmp/w/bash -lc 'cargo --version'", false),
+        ("bin/sh -c ls", false),
+        ("bash -lc ls x", false),
+        ("env bash -c ls", false),
+    ] {
+        let explained = crate::said(&reads, line);
+        assert_eq!(explained == "allowed by reads", is_allowed, "{line}: {explained}");
+        let agent = asking(line);
+        let broker = broker(&agent, reads.clone().into()).await;
+        let id = broker.start(start("go")).await.unwrap();
+        if is_allowed {
+            rest(&broker, id).await;
+        } else {
+            let waits = |it: &pilothouse::core::SessionView| it.pending_request_count > 0;
+            assert!(waits(&broker.wait_until(id, LONG, waits).await.unwrap()), "{line}");
+        }
+        let expected: &[&str] = if is_allowed { &["reads"] } else { &[] };
+        assert_eq!(settled(&broker, id).await, expected, "{line}");
+        broker.stop().await;
+    }
+}
+
 fn asking(command: &str) -> FakeAgent {
     let ask = Ask { command: command.to_owned(), ..Ask::default() };
     let actions =

@@ -18,7 +18,7 @@ const AWK: Spec = Spec {
 };
 
 /// Words that do more than compute, even in a string: `|` can reach them.
-const SUSPECT: [&str; 4] = ["system", "getline", "@", "|&"];
+const SUSPECT: [&str; 8] = ["system", "getline", "@", "|&", "ARGV", "ARGC", "ENVIRON", "SYMTAB"];
 
 /// Judges awk by its program.
 pub(super) fn judge(words: &[Word]) -> Finding {

@@ -3,6 +3,7 @@
 use super::{
     Finding, Kind, Word,
     options::{Spec, parse},
+    paths,
 };
 use crate::shell::scan::is_name;
 
@@ -140,7 +141,12 @@ fn cd(words: &[Word]) -> Finding {
     };
     match words {
         [word] if word.known().is_none() => Finding::unknown(word),
-        [] | [_] => Finding::reads("it goes to another directory"),
+        // What is read from there on is named as if it were no secret.
+        [word] if paths::is_broad(word) || paths::secret(word).is_some() => {
+            Finding::unclear(format!("around {} are secrets", word.raw))
+        }
+        [] => Finding::unclear("it goes home, where secrets are"),
+        [_] => Finding::reads("it goes to another directory"),
         _ => Finding::unclear("cd with options is not modelled"),
     }
 }
@@ -191,7 +197,7 @@ fn test(words: &[Word]) -> Finding {
     let splits = |it: &&Word| match it.kind {
         Kind::Exact => false,
         Kind::Pattern => !it.value.contains(['.', '/']),
-        Kind::Unknown | Kind::Input => !it.is_one() && it.raw.contains(['(', '`']),
+        Kind::Unknown | Kind::Input | Kind::Names => !it.is_one(),
     };
     if let Some(word) = words.iter().find(splits) {
         return Finding::unknown(word);

@@ -23,7 +23,7 @@ pub(super) fn judge(words: &[Word]) -> Finding {
     while let Some(word) = words.next() {
         match word.kind {
             Kind::Exact => {}
-            Kind::Unknown | Kind::Input => return Finding::unknown(word),
+            Kind::Unknown | Kind::Input | Kind::Names => return Finding::unknown(word),
             Kind::Pattern if is_operand(word) => continue,
             Kind::Pattern => return unclear_pattern(word),
         }

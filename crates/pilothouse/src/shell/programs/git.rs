@@ -3,6 +3,7 @@
 use super::{
     Class, Finding, Word, content,
     options::{Parsed, Spec, parse},
+    search::broad,
 };
 
 const RUNS: Class = Class::RunsProgram;
@@ -159,6 +160,10 @@ const PLUMBING: Spec = Spec {
     ..Spec::NONE
 };
 
+/// What git itself knows by name.
+const FORMATS: [&str; 9] =
+    ["oneline", "short", "medium", "full", "fuller", "reference", "email", "mboxrd", "raw"];
+
 const NETWORK: &str = "fetch pull push clone ls-remote fetch-pack send-pack archive-remote";
 
 const WRITERS: &str = "add am apply archive bisect bundle checkout checkout-index cherry-pick clean \
@@ -265,9 +270,30 @@ fn is_in(list: &str, name: &str) -> bool {
 fn by(spec: &Spec, words: &[Word], reads: impl FnOnce(&Parsed<'_>) -> bool) -> Finding {
     match parse(spec, words) {
         Err(finding) => finding,
-        Ok(parsed) if reads(&parsed) => content(&parsed.operands, "it reads the repository"),
+        Ok(parsed) if reads(&parsed) => format(&parsed)
+            .or(|| broad(&parsed.operands))
+            .or(|| content(&parsed.operands, "it reads the repository")),
         Ok(_) => Finding::writes("it changes the repository"),
     }
+}
+
+/// Asks if what is printed of a commit may be whether its signature is good, which a program that
+/// the settings name is asked, or is a format that the settings have.
+fn format(parsed: &Parsed<'_>) -> Finding {
+    for (name, value) in parsed.options.iter().zip(&parsed.values) {
+        let names_format = matches!(name.as_str(), "--format" | "--pretty" | "--group" | "--sort");
+        if names_format
+            && (value.contains(['%', ':']) && value.contains('G') || value.contains("signature"))
+        {
+            return Finding::runs(format!("{name}={value} runs a program to verify signatures"));
+        }
+        let is_known =
+            value.is_empty() || value.contains(['%', ':']) || FORMATS.contains(&value.as_str());
+        if matches!(name.as_str(), "--format" | "--pretty") && !is_known {
+            return Finding::runs(format!("what {name}={value} is, is for the settings to say"));
+        }
+    }
+    Finding::reads("it reads the repository")
 }
 
 /// Without an option that makes it a list, an operand is a name to create.

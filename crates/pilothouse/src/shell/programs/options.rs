@@ -3,7 +3,7 @@
 //! A table lists what is known to be harmless, so that what is missing asks. Long options may be
 //! abbreviated by many programs; an abbreviation is never in a table, so it asks too.
 
-use super::{Class, Finding, Word, uncertain};
+use super::{Class, Finding, Word, content, uncertain};
 
 /// The options of a program.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,23 @@ impl Spec {
     pub(super) const NONE: Self =
         Self { flags: "", valued: "", attached: "", long: "", risky: &[], digits: false };
 }
+
+/// Options whose value is a file or a folder in some program. What is in a file of patterns or names
+/// is shown where it is no such thing.
+const NAMES_FILE: [&str; 12] = [
+    "--base-directory",
+    "--exclude-from",
+    "--file",
+    "--ignore-file",
+    "--ignore-revs-file",
+    "--rawfile",
+    "--reference",
+    "--search-path",
+    "--slurpfile",
+    "-S",
+    "-X",
+    "-f",
+];
 
 /// Arguments taken apart.
 #[derive(Debug, Default)]
@@ -67,7 +84,12 @@ pub(super) fn parse<'a>(spec: &Spec, words: &'a [Word]) -> Result<Parsed<'a>, Fi
             parsed.operands.push(word);
         }
     }
-    Ok(parsed)
+    let mut named = parsed.options.iter().zip(&parsed.values);
+    let secret = named.find_map(|(name, value)| {
+        let finding = content(&[&Word::exact(value)], "it only reads");
+        (NAMES_FILE.contains(&name.as_str()) && !finding.is_safe()).then_some(finding)
+    });
+    secret.map_or(Ok(parsed), Err)
 }
 
 fn is_glob(word: &Word) -> bool {

@@ -3,18 +3,21 @@
 use super::{
     Class, Finding, Kind, Word, content,
     options::{Parsed, Spec, parse},
-    paths,
+    paths, search, uncertain,
 };
 
 /// Whatever their arguments are, they only print; what is in a file they do not show.
-const FREE: &str = "true false : echo pwd ls dir vdir stat du df basename dirname realpath readlink \
-    seq sleep yes wc id whoami groups users who uname arch nproc uptime free tty tr expr factor numfmt \
-    which whereis type printenv ps pgrep pidof locale getconf cksum sum md5sum sha1sum sha224sum \
-    sha256sum sha384sum sha512sum b2sum lscpu lsblk gls gwc";
+const FREE: &str = "true false : echo pwd ls dir vdir stat df basename dirname realpath readlink \
+    seq sleep yes id whoami groups uname arch nproc free tty tr expr factor numfmt \
+    which whereis type printenv ps pgrep pidof locale getconf lscpu lsblk gls";
+
+/// The same, but for an option by which they read a list and show what of it is no name.
+const LISTED: &str =
+    "wc gwc du cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum";
 
 /// Whatever their options are, they only read; but what they read they show.
 const READERS: &str = "cat head tail cut nl tac rev paste join comm expand unexpand fold fmt pr od \
-    hexdump hd strings cmp column tsort ghead gtail gcat";
+    hexdump hd strings cmp column tsort who users uptime ghead gtail gcat";
 
 const BASE64: Spec =
     Spec { flags: "dDi", valued: "w", long: "decode ignore-garbage wrap=", ..Spec::NONE };
@@ -147,6 +150,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
     if is_in(FREE) {
         return Some(Finding::reads("it only prints"));
     }
+    if is_in(LISTED) {
+        return Some(listed(words));
+    }
     if is_in(READERS) {
         return Some(reader(words.iter()));
     }
@@ -156,7 +162,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
         "uniq" => by(&UNIQ, words, |it| at_most(1, it)),
         "sort" | "gsort" => by(&SORT, words, all),
         "shuf" => by(&SHUF, words, all),
-        "diff" => by(&DIFF, words, all),
+        "diff" => {
+            by(&DIFF, words, |it| Some(search::broad(&it.operands)).filter(|it| !it.is_safe()))
+        }
         "date" | "gdate" => by(&DATE, words, date),
         "file" => by(&FILE, words, all),
         "tree" => by(&TREE, words, all),
@@ -180,6 +188,22 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
         "tar" | "gtar" | "bsdtar" => tar(words),
         _ => return None,
     })
+}
+
+/// Shows only counts of what it reads, unless that is a list of what to read.
+fn listed(words: &[Word]) -> Finding {
+    if let Some(word) = words.iter().find(|it| matches!(it.kind, Kind::Unknown | Kind::Input)) {
+        return Finding::unknown(word);
+    }
+    let reads_list = |it: &Word| {
+        it.value.starts_with("--f")
+            || it.value.starts_with("--c")
+            || it.value.starts_with('-') && !it.value.starts_with("--") && it.value.contains('c')
+    };
+    if words.iter().any(reads_list) {
+        return content(&words.iter().collect::<Vec<_>>(), "it only reads");
+    }
+    Finding::reads("it only prints")
 }
 
 /// Shows what it reads, and has no option that does more.
@@ -216,10 +240,13 @@ fn xxd(words: &[Word]) -> Finding {
     while let Some(word) = words_left.next() {
         match word.known() {
             None => return Finding::unknown(word),
-            Some("-p" | "-ps" | "-b" | "-u" | "-e" | "-i" | "-r" | "-a") => {}
-            Some("-l" | "-c" | "-s" | "-g" | "-o") => {
-                words_left.next();
-            }
+            Some("-p" | "-ps" | "-b" | "-u" | "-e" | "-i" | "-a") => {}
+            Some(it @ ("-l" | "-c" | "-s" | "-g" | "-o")) => match words_left.next() {
+                Some(value) if value.known().is_some() => {}
+                Some(value) => return Finding::unknown(value),
+                None => return Finding::unclear(format!("{it} without its value")),
+            },
+            Some("-r") => return Finding::writes("-r turns text into a file"),
             Some(it) if it.len() > 1 && it.starts_with('-') => {
                 return Finding::unclear(format!("what {it} does is not known"));
             }
@@ -260,37 +287,88 @@ fn expression(parsed: &Parsed<'_>) -> Option<Finding> {
     parsed
         .operands
         .iter()
-        .find(|it| it.value.contains("load") || it.value.contains("system"))
+        .find(|it| {
+            ["load", "system", "import", "include"].iter().any(|word| it.value.contains(word))
+        })
         .map(|it| Finding::unclear(format!("{} reads what it names", it.raw)))
 }
 
-/// The first operand is a program, which can read no file but those that are named.
+/// The first operand is a program, which can read no file but those that are named, unless it
+/// imports modules.
 fn jq(words: &[Word]) -> Finding {
-    let mut names_value = 0_usize;
+    let mut names_values = 0_usize;
     let mut had_program = false;
     let mut rest: Vec<&Word> = Vec::new();
     for word in words {
+        if let Some(finding) = uncertain(word) {
+            return finding;
+        }
         let value = word.value.as_str();
-        if names_value > 0 {
-            names_value -= 1;
+        if names_values > 0 {
+            if word.known().is_none() {
+                return Finding::unknown(word);
+            }
+            names_values -= 1;
             rest.push(word);
-        } else if value.starts_with('-') && value.len() > 1 {
-            names_value = match value {
-                "--arg" | "--argjson" | "--slurpfile" | "--rawfile" => 2,
-                "--indent" | "-L" | "-f" | "--from-file" => 1,
-                _ => 0,
+        } else if value.starts_with("--") {
+            let Some(n_values) = jq_option(value) else {
+                return Finding::unclear(format!("what {value} does is not known"));
             };
-            had_program |= matches!(value, "-f" | "--from-file");
-            rest.push(word);
+            names_values = n_values;
+        } else if value.starts_with('-') && value.len() > 1 {
+            if !value[1..].chars().all(|it| "nrcCMsSRaejh".contains(it)) {
+                return Finding::unclear(format!("what {value} does is not known"));
+            }
         } else if had_program {
             rest.push(word);
-        } else if word.kind == Kind::Unknown && !word.is_one() {
-            return Finding::unknown(word);
         } else {
+            let Some(program) = word.known() else { return Finding::unknown(word) };
+            if imports(program) {
+                return Finding::unclear("its program may read what it names");
+            }
             had_program = true;
         }
     }
     reader(rest.into_iter())
+}
+
+/// How many values one of its long options has.
+fn jq_option(name: &str) -> Option<usize> {
+    match name {
+        "--arg" | "--argjson" | "--slurpfile" | "--rawfile" => Some(2),
+        "--indent" => Some(1),
+        "--null-input"
+        | "--raw-input"
+        | "--slurp"
+        | "--compact-output"
+        | "--raw-output"
+        | "--raw-output0"
+        | "--join-output"
+        | "--ascii-output"
+        | "--sort-keys"
+        | "--color-output"
+        | "--monochrome-output"
+        | "--tab"
+        | "--unbuffered"
+        | "--stream"
+        | "--seq"
+        | "--exit-status"
+        | "--args"
+        | "--jsonargs"
+        | "--help"
+        | "--version" => Some(0),
+        _ => None,
+    }
+}
+
+/// Whether a word in it, which is no field, names a module or the file that is read.
+fn imports(program: &str) -> bool {
+    ["import", "include", "input_filename", "modulemeta", "get_search_list"].iter().any(|word| {
+        program.match_indices(word).any(|(at, _)| {
+            let is_inner = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '.';
+            !program[..at].ends_with(is_inner)
+        })
+    })
 }
 
 /// Only the one way to list an archive that names neither a program nor a machine.

@@ -89,15 +89,18 @@ fn grep(words: &[Word]) -> Finding {
     let mut shown = Vec::new();
     for word in words {
         let value = word.value.as_str();
+        if word.kind == Kind::Unknown && value.starts_with('-') {
+            return Finding::unknown(word);
+        }
         if std::mem::take(&mut is_pattern) || std::mem::take(&mut takes_value) {
             // A value is no file, but for that of `-f`, which is left to the end of the loop.
-            if word.kind == Kind::Unknown && !word.is_one() {
+            if word.known().is_none() && !(word.kind == Kind::Unknown && word.is_one()) {
                 return Finding::unknown(word);
             }
         } else if only_operands || !value.starts_with('-') || value == "-" {
             if has_pattern {
                 shown.push(word);
-            } else if word.kind == Kind::Unknown && !word.is_one() {
+            } else if word.kind == Kind::Input || word.kind == Kind::Unknown && !word.is_one() {
                 return Finding::unknown(word);
             }
             has_pattern = true;
@@ -141,7 +144,7 @@ fn rg(words: &[Word]) -> Finding {
     broad(shown).or(|| content(shown, "it only reads"))
 }
 
-fn broad(words: &[&Word]) -> Finding {
+pub(super) fn broad(words: &[&Word]) -> Finding {
     match words.iter().find(|it| paths::is_broad(it)) {
         Some(word) => Finding::unclear(format!("a search through {} reads secrets too", word.raw)),
         None => Finding::reads("it only reads"),

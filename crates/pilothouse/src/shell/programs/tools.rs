@@ -5,12 +5,12 @@ use super::{
     options::{Spec, parse},
 };
 
-/// Programs whose version can be asked for without their reading a project first, and how.
+/// Programs whose version can be asked for without their running what a project names, and how.
+/// The launchers of Rust (but for the one below), Go and .NET are missing: files of the project
+/// tell them which compiler to start.
 const VERSIONS: &[(&str, &[&str])] = &[
-    ("cargo", &["--version", "-V"]),
-    ("rustc", &["--version", "-V", "-vV"]),
-    ("rustup", &["--version", "-V"]),
-    ("rustfmt", &["--version", "-V"]),
+    // What agents ask for first; like git it is trusted where the line begins.
+    ("cargo", &["--version"]),
     ("node", &["--version", "-v"]),
     ("npm", &["--version", "-v"]),
     ("deno", &["--version", "-V"]),
@@ -24,7 +24,6 @@ const VERSIONS: &[(&str, &[&str])] = &[
     ("perl", &["--version", "-v"]),
     ("php", &["--version", "-v"]),
     ("lua", &["-v"]),
-    ("go", &["version"]),
     ("java", &["--version", "-version"]),
     ("javac", &["--version", "-version"]),
     ("gcc", &["--version"]),
@@ -53,7 +52,6 @@ const VERSIONS: &[(&str, &[&str])] = &[
     ("awk", &["--version", "-V"]),
     ("gawk", &["--version"]),
     ("rsync", &["--version"]),
-    ("dotnet", &["--version"]),
 ];
 
 const LISTS: Spec = Spec {
@@ -65,19 +63,26 @@ const LISTS: Spec = Spec {
     ..Spec::NONE
 };
 
-/// Finds that a program is only asked for its version; it must be the only word.
-pub(super) fn probe(name: &str, words: &[Word]) -> Option<Finding> {
+/// Finds that a program is only asked for its version; it must be the only word. Which version of
+/// a language that is, may be for the directory to say, by a launcher that looks for it there.
+pub(super) fn probe(name: &str, words: &[Word], moves: bool) -> Option<Finding> {
     let [word] = words else { return None };
     let known = VERSIONS.iter().find(|it| it.0 == name)?.1;
-    known.contains(&word.known()?).then(|| Finding::reads("it prints its version"))
+    known
+        .contains(&word.known()?)
+        .then(|| stays(moves).unwrap_or_else(|| Finding::reads("it prints its version")))
+}
+
+fn stays(moves: bool) -> Option<Finding> {
+    moves.then(|| Finding::runs("in another directory it may be what the files there name"))
 }
 
 /// Judges a tool by its subcommand, or `None` if it is none.
-pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
+pub(super) fn judge(name: &str, words: &[Word], moves: bool) -> Option<Finding> {
     let first = words.first().and_then(Word::known);
     let rest = words.get(1..).unwrap_or_default();
     Some(match (name, first) {
-        ("npm", Some("ls" | "list")) => lists(rest, "npm"),
+        ("npm", Some("ls" | "list")) => stays(moves).unwrap_or_else(|| lists(rest, "npm")),
         (
             "npm",
             Some(
@@ -98,7 +103,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
         ("docker" | "podman", _) => {
             Finding::runs(format!("{name} starts or changes containers, or may"))
         }
-        ("pip" | "pip3", Some("list" | "freeze" | "show")) => pip(rest),
+        ("pip" | "pip3", Some("list" | "freeze" | "show")) => {
+            stays(moves).unwrap_or_else(|| pip(rest))
+        }
         ("pip" | "pip3", _) => Finding::network(format!("{name} installs, or may")),
         (
             "cargo",
@@ -106,7 +113,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Finding> {
         ) => Finding::network("cargo talks to a registry"),
         (
             "cargo" | "make" | "gmake" | "ninja" | "go" | "mvn" | "gradle" | "dotnet" | "cmake"
-            | "tox" | "pytest",
+            | "tox" | "pytest" | "rustc" | "rustfmt" | "rustup" | "rustdoc",
             _,
         ) => Finding::runs(format!("{name} runs what the project says")),
         _ => return None,

@@ -164,14 +164,19 @@ fn xargs(words: &[Word], scope: Scope) -> Finding {
             _ => None,
         }
     });
+    // Names that end with a zero are taken apart where they end, and nowhere else.
+    let splits_at_zero = parsed.has(&["-0", "--null"]) && !parsed.has(&["-d", "--delimiter"]);
+    let input = if scope.reads_names && splits_at_zero { Word::names } else { Word::input };
     let mut inner: Vec<Word> = rest.to_vec();
     match replaced {
-        None => inner.push(Word::input()),
+        None => inner.push(input()),
         Some("") => return Finding::unclear("what it replaces is not known"),
         Some(mark) => {
             for word in inner.iter_mut().filter(|it| it.value.contains(mark)) {
                 // In the middle of a word it still cannot begin with a dash.
-                *word = if word.value.starts_with(mark) || word.value.starts_with('-') {
+                *word = if word.value == mark {
+                    input()
+                } else if word.value.starts_with(mark) || word.value.starts_with('-') {
                     Word::input()
                 } else {
                     word.unknown()
