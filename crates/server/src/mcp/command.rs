@@ -189,7 +189,9 @@ impl Call<'_> {
         let command = arguments.required("command")?;
         let args = arguments.texts("args")?;
         let cwd = arguments.text("cwd")?;
-        let cwd = folder("cwd", cwd.as_deref(), &self.server.options.cwd)?;
+        let own = folder("cwd", None, &self.server.options.cwd)?;
+        let cwd = folder("cwd", cwd.as_deref(), &own)?;
+        let is_elsewhere = cwd != own;
         if let Some(n_words) = args.as_ref().map(Vec::len).filter(|it| *it > MAX_WORDS) {
             let problem = format!("has {n_words} entries; at most {MAX_WORDS} are given");
             return Err(Problem::argument("args", problem));
@@ -203,7 +205,7 @@ impl Call<'_> {
         for (at, word) in args.iter().flatten().enumerate() {
             fits(&format!("args[{at}]"), word)?;
         }
-        Ok(Wanted::new(command, args, &cwd))
+        Ok(Wanted::new(command, args, &cwd, is_elsewhere))
     }
 
     async fn run_if_allowed(
@@ -275,7 +277,8 @@ fn fits(place: &str, word: &str) -> Result<(), Problem> {
 }
 
 impl Wanted {
-    fn new(command: String, words: Option<Vec<String>>, cwd: &Path) -> Self {
+    /// In a directory that is the caller's choice, programs may run what they find there.
+    fn new(command: String, words: Option<Vec<String>>, cwd: &Path, is_elsewhere: bool) -> Self {
         let cwd = cwd.to_string_lossy().into_owned();
         let argv: Vec<_> = match words {
             Some(words) => std::iter::once(command.clone()).chain(words).collect(),
@@ -284,7 +287,12 @@ impl Wanted {
         let quoted: Vec<_> = argv.iter().map(|it| quoted(it)).collect();
         let command = if argv.is_empty() { command } else { quoted.join(" ") };
         let is_line = argv.is_empty();
-        let reading = if is_line { shell::read(&command) } else { shell::read_argv(&argv) };
+        let reading = match (is_line, is_elsewhere) {
+            (true, false) => shell::read(&command),
+            (true, true) => shell::read_elsewhere(&command),
+            (false, false) => shell::read_argv(&argv),
+            (false, true) => shell::read_argv_elsewhere(&argv),
+        };
         let subject = Subject::Command { command, argv, cwd, write_stdin: false, host: None };
         Self { subject, reading, is_strange: is_line && !LineShell::find().is_bash }
     }
@@ -365,7 +373,34 @@ mod tests {
     fn rule(command: &str, args: Option<&[&str]>, allow: &[&str]) -> Option<&'static str> {
         let args = args.map(|it| it.iter().map(|&it| it.to_owned()).collect());
         let allow: Vec<_> = allow.iter().map(|&it| it.to_owned()).collect();
-        Wanted::new(command.to_owned(), args, Path::new("/tmp")).rule(&allow)
+        Wanted::new(command.to_owned(), args, Path::new("/tmp"), false).rule(&allow)
+    }
+
+    #[test]
+    fn what_a_directory_can_steer_needs_a_person_where_the_caller_chose_it() {
+        for (command, args) in [
+            ("git status", None),
+            ("git", Some(&["status"][..])),
+            ("ls && git log -1", None),
+            ("cargo --version", None),
+            ("cargo", Some(&["--version"])),
+        ] {
+            let args: Option<Vec<_>> = args.map(|it| it.iter().map(|&it| it.to_owned()).collect());
+            let place = Path::new("/tmp");
+            let here = Wanted::new(command.to_owned(), args.clone(), place, false);
+            assert_eq!(here.rule(&[]), Some(READS_ONLY), "{command}");
+            let there = Wanted::new(command.to_owned(), args, place, true);
+            assert_eq!(there.rule(&[]), None, "{command}");
+        }
+        let there = Wanted::new("ls -l".to_owned(), None, Path::new("/tmp"), true);
+        assert_eq!(there.rule(&[]), Some(READS_ONLY));
+    }
+
+    #[test]
+    fn a_callers_own_shell_is_not_taken_off() {
+        for line in ["bash -c ls", "/bin/bash -lc ls", "./bash -c ls"] {
+            assert_eq!(rule(line, None, &[]), None, "{line}");
+        }
     }
 
     #[test]
