@@ -16,7 +16,7 @@ mod scan;
 mod words;
 
 use pilothouse_codex::shell_line;
-use pilothouse_core::{Ask, Subject};
+use pilothouse_core::{Actor, Subject};
 use serde::{Serialize, Serializer};
 
 use self::{
@@ -164,21 +164,10 @@ fn read_words(argv: &[String], moves: bool) -> Reading {
     judge(&Line { moves: moves || line.moves, ..line })
 }
 
-/// Reads the command of an ask, for those who answer it. A caller's own command is taken as it
-/// stands, and its directory for one of the caller's choice.
-pub(crate) fn reading_of_ask(ask: &Ask) -> Option<Reading> {
-    if let Subject::Command { argv, command, write_stdin: false, .. } = &ask.subject
-        && ask.asked_by.is_some()
-    {
-        let is_line = argv.is_empty();
-        return Some(if is_line { read_elsewhere(command) } else { read_argv_elsewhere(argv) });
-    }
-    reading_of(&ask.subject)
-}
-
 /// Reads the command that an ask is about; nothing if it is about none, or about input for a
-/// program that runs. The shell that Codex wraps around a command is taken off before.
-pub fn reading_of(subject: &Subject) -> Option<Reading> {
+/// program that runs. The shell that Codex wraps around a command is taken off before. A caller's
+/// own command is taken as it stands, and its directory for one of the caller's choice.
+pub fn reading_of(subject: &Subject, asked_by: Option<&Actor>) -> Option<Reading> {
     match subject {
         Subject::Command { write_stdin: true, .. }
         | Subject::FileChange { .. }
@@ -188,6 +177,10 @@ pub fn reading_of(subject: &Subject) -> Option<Reading> {
         | Subject::Url { .. }
         | Subject::Tool { .. }
         | Subject::Adoption { .. } => None,
+        Subject::Command { argv, command, .. } if asked_by.is_some() => {
+            let is_line = argv.is_empty();
+            Some(if is_line { read_elsewhere(command) } else { read_argv_elsewhere(argv) })
+        }
         Subject::Command { argv, .. } if !argv.is_empty() => Some(read_argv(argv)),
         Subject::Command { command, .. } => {
             Some(read(shell_line(command).as_deref().unwrap_or(command)))

@@ -8,7 +8,7 @@ use pilothouse_core::{
 use serde_json::Value;
 
 use super::{About, Rules, Scene, WrittenRule};
-use crate::shell::reading_of_ask;
+use crate::shell::reading_of;
 
 /// Where examples take place if the rule does not say.
 const NOWHERE: &str = "/";
@@ -36,7 +36,7 @@ pub(super) fn check(rule: &WrittenRule) -> Result<(), String> {
         if matches == should {
             continue;
         }
-        let why = reading_of_ask(&ask)
+        let why = reading_of(&ask.subject, ask.asked_by.as_ref())
             .and_then(|it| it.segments.into_iter().find(|it| !it.is_plain))
             .map(|it| format!(" ({}: {})", it.text, it.reason))
             .unwrap_or_default();

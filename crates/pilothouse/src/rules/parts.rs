@@ -3,7 +3,7 @@
 use pilothouse_core::{Ask, Clarity, Part, Piece, Subject};
 
 use super::{hidden::hidden, place::absolute};
-use crate::shell::{Segment, Verdict, reading_of_ask};
+use crate::shell::{Segment, Verdict, reading_of};
 
 /// Directories that a line may be in by turns; more count as not known.
 const MAX_DIRS: usize = 16;
@@ -17,7 +17,9 @@ pub fn parts(ask: &Ask) -> Vec<Part> {
             vec![Part { piece: Piece::Whole, clarity: Clarity::Opaque }]
         }
         Subject::Command { cwd, host, .. } => {
-            let segments = reading_of_ask(ask).map(|it| it.segments).unwrap_or_default();
+            let segments = reading_of(&ask.subject, ask.asked_by.as_ref())
+                .map(|it| it.segments)
+                .unwrap_or_default();
             let dirs = dirs(cwd, &segments);
             let parts = segments.into_iter().map(|segment| {
                 let clarity = match segment.verdict {

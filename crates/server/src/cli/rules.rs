@@ -154,7 +154,7 @@ fn explain(
 ) -> anyhow::Result<()> {
     let ask = command_ask(line, cwd, Timestamp::now());
     let policy = settings.rules.policy(&Scene { session, workspace: Some(cwd) });
-    let reading = reading_of(&ask.subject).context("read the line")?;
+    let reading = reading_of(&ask.subject, ask.asked_by.as_ref()).context("read the line")?;
     let by_part: Vec<Vec<&pilothouse::core::Rule>> =
         policy.weigh(&ask).into_iter().map(|it| it.rules).collect();
     let rules_of = |nth: usize| by_part.get(nth).map(Vec::as_slice).unwrap_or_default();

@@ -62,7 +62,7 @@ pub(super) struct Shown {
 
 impl From<AskView> for Shown {
     fn from(ask: AskView) -> Self {
-        Self { reading: reading_of(&ask.subject), ask }
+        Self { reading: reading_of(&ask.subject, ask.asked_by.as_ref()), ask }
     }
 }
 

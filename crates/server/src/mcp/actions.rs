@@ -48,7 +48,7 @@ pub(crate) fn action(ask: &AskView, mode: Mode, console: Option<&str>) -> Value 
     say("console", json!(console));
     say("agent", json!(ask.agent));
     say("approvalId", ask.params.get("approvalId").cloned().unwrap_or_default());
-    if let Some(reading) = reading_of(&ask.subject) {
+    if let Some(reading) = reading_of(&ask.subject, ask.asked_by.as_ref()) {
         say("verdict", if mode == Mode::Full { json!(reading) } else { json!(reading.verdict) });
     }
     let parsed = ask.params.get("commandActions").filter(|it| mode == Mode::Full || is_news(it));
@@ -223,6 +223,15 @@ mod tests {
         assert!(line.contains("[hides something: 1 × control character"), "{line}");
         assert!(line.len() < 400 && !line.contains('\n'), "{line}");
         assert!(!self::line(&ask("ls -la")).contains("hides"));
+    }
+
+    #[test]
+    fn a_shell_of_the_callers_own_is_not_taken_off() {
+        let verdict = |ask: &AskView| action(ask, Mode::Minimal, None)["verdict"].clone();
+        let mut ask = ask("bash -lc ls");
+        assert_eq!(verdict(&ask), "safe");
+        ask.asked_by = Some(pilothouse_core::Actor::Caller { id: "mcp-1".to_owned() });
+        assert_eq!(verdict(&ask), "ask");
     }
 
     #[test]

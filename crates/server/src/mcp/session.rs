@@ -183,7 +183,7 @@ impl Call<'_> {
             }
         }
         let text = format!(
-            "{id} {}, {} turns, {} requests pending",
+            "{id} {}, turns: {}, requests pending: {}",
             word(&view.status).as_str().unwrap_or_default(),
             view.turns,
             view.pending_request_count

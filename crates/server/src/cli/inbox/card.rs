@@ -30,7 +30,7 @@ pub(super) fn card(ask: &AskView, now: Timestamp, style: Style) -> String {
         paint.field("Asked by", &words::actor(actor));
     }
     subject(&mut paint, &ask.subject);
-    reading::show(&mut paint, &ask.subject);
+    reading::show(&mut paint, ask);
     if let Some(reason) = &ask.reason {
         paint.say(None, "Reason, in the words of who asks:");
         paint.quote(reason);

@@ -1,13 +1,14 @@
 //! What a command would run, part by part: the one place where the card asks for it.
 
 use pilothouse::shell::{Class, Verdict};
-use pilothouse_core::Subject;
+use pilothouse_core::AskView;
 
 use super::paint::{Ink, Paint};
 
 /// Each simple command of a command line with what it does and why; nothing for other asks.
-pub(super) fn show(paint: &mut Paint, subject: &Subject) {
-    let Some(reading) = pilothouse::reading_of(subject) else { return };
+pub(super) fn show(paint: &mut Paint, ask: &AskView) {
+    let reading = pilothouse::reading_of(&ask.subject, ask.asked_by.as_ref());
+    let Some(reading) = reading else { return };
     let safe = match reading.verdict {
         Verdict::Safe => " (it only reads)",
         Verdict::Ask => "",
