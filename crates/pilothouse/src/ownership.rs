@@ -357,32 +357,36 @@ async fn take_inbox(shared: &Arc<Shared>, under_way: &Arc<Mutex<BTreeSet<Uuid>>>
     }
 }
 
-/// Puts on record what became of the sessions that a dead node left in the middle of something.
-/// No agent is started for that. What callers ask goes on waiting, here.
-pub(crate) async fn reconcile(shared: Arc<Shared>) {
-    if let Err(error) = run_unfinished(&shared).await {
-        tracing::warn!(%error, "could not look for what dead nodes left unfinished");
-    }
-}
-
-async fn run_unfinished(shared: &Arc<Shared>) -> Result<(), Error> {
+/// The sessions that dead nodes left in the middle of something.
+pub(crate) async fn unfinished(shared: &Shared) -> Result<Vec<SessionId>, Error> {
     let status = vec![Status::Running, Status::WaitingApproval];
     let filter = SessionFilter { status, ..SessionFilter::default() };
-    let mut cursor = None;
+    let (mut found, mut cursor) = (vec![], None);
     loop {
         let page = shared.store.sessions(filter.clone(), MAX_PAGE, cursor).await?;
         for id in page.rows.into_iter().map(|it| it.session_id) {
             let owner = shared.store.owner(id).await?;
-            if owner.is_some_and(|(_, alive)| !alive)
-                && let Err(error) = shared.driver(id).await
-            {
-                // Another node may have been first.
-                tracing::debug!(session = %id, %error, "could not take an unfinished session");
+            if owner.is_some_and(|(_, alive)| !alive) {
+                found.push(id);
             }
         }
         cursor = page.next;
-        if cursor.is_none() || shared.leaving.is_cancelled() {
-            return Ok(());
+        if cursor.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Puts on record what became of them. No agent is started for that, and what callers ask goes on
+/// waiting, here.
+pub(crate) async fn reconcile(shared: Arc<Shared>, unfinished: Vec<SessionId>) {
+    for id in unfinished {
+        if shared.leaving.is_cancelled() {
+            return;
+        }
+        if let Err(error) = shared.driver(id).await {
+            // Another node may have been first.
+            tracing::debug!(session = %id, %error, "could not take an unfinished session");
         }
     }
 }

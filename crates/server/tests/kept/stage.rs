@@ -4,12 +4,15 @@ use std::{
     collections::BTreeSet,
     fs,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
 use pilothouse_core::{AskId, AskRef, Envelope, Event, Outcome, Seq, Session, SessionId, Settled};
-use pilothouse_store::{Append, SessionFilter, Sqlite, Store};
+use pilothouse_store::{
+    Append, Bytes, Ed25519, SessionFilter, Signer, Sqlite, SqliteConfig, Store,
+};
 use serde_json::{Value, json};
 
 use crate::room::{Mcp, Room, Serve, parse};
@@ -131,7 +134,13 @@ impl Stage {
 
     /// Puts something on record in the name of a program that is gone.
     pub(crate) async fn record(&self, event: impl FnOnce(&Session) -> Event) {
-        let store = Sqlite::open(&self.room.home.path().join("pilothouse.db")).unwrap();
+        let home = self.room.home.path();
+        // What is decided here is signed as the program signs it.
+        let key = fs::read_to_string(home.join("audit.key")).unwrap();
+        let Bytes(secret) = key.trim().parse().unwrap();
+        let signer: Arc<dyn Signer> = Arc::new(Ed25519::new(&secret));
+        let config = SqliteConfig { signer: Some(signer), ..SqliteConfig::default() };
+        let store = Sqlite::open_with(&home.join("pilothouse.db"), &config).unwrap();
         let store: &dyn Store = &*store;
         let id = only_session(store).await;
         let claim = store.claim(id).await.unwrap();
