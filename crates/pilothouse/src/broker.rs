@@ -127,17 +127,16 @@ impl Broker {
         shared.store.set_presence(presence).await?;
         let nudges = shared.store.subscribe();
         shared.tasks.spawn(crate::ownership::serve_inbox(Arc::clone(&shared), nudges));
-        let unfinished = crate::ownership::unfinished(&shared).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "could not look for what dead nodes left unfinished");
-            vec![]
-        });
+        // As it is now: what nodes leave that die later is for others to find.
+        let nodes = shared.store.nodes().await?;
+        let dead = nodes.into_iter().filter(|it| !it.alive).map(|it| it.node).collect();
         // Kept agents first: what they work on is not lost.
         let (keeps, settling) = (shared.keeps, Arc::clone(&shared));
         shared.tasks.spawn(async move {
             if keeps {
                 crate::ownership::take_up(Arc::clone(&settling)).await;
             }
-            crate::ownership::reconcile(settling, unfinished).await;
+            crate::ownership::reconcile(settling, dead).await;
         });
         let folder = keep.map(|it| it.folder);
         shared.tasks.spawn(sweep(Arc::clone(&shared), store_name, folder));

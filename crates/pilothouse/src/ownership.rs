@@ -11,7 +11,7 @@ use pilothouse_core::{
     Actor, Answer, Intent, Origin, Prompt, Seq, Session, SessionId, Spec, Status,
 };
 use pilothouse_store::{
-    Claim, Conclusion, MAX_PAGE, Nudge, Posted, SessionFilter, Store, StoreError,
+    Claim, Conclusion, MAX_PAGE, NodeId, Nudge, Posted, SessionFilter, Store, StoreError,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 use uuid::Uuid;
@@ -357,36 +357,33 @@ async fn take_inbox(shared: &Arc<Shared>, under_way: &Arc<Mutex<BTreeSet<Uuid>>>
     }
 }
 
-/// The sessions that dead nodes left in the middle of something.
-pub(crate) async fn unfinished(shared: &Shared) -> Result<Vec<SessionId>, Error> {
-    let status = vec![Status::Running, Status::WaitingApproval];
-    let filter = SessionFilter { status, ..SessionFilter::default() };
-    let (mut found, mut cursor) = (vec![], None);
-    loop {
-        let page = shared.store.sessions(filter.clone(), MAX_PAGE, cursor).await?;
-        for id in page.rows.into_iter().map(|it| it.session_id) {
-            let owner = shared.store.owner(id).await?;
-            if owner.is_some_and(|(_, alive)| !alive) {
-                found.push(id);
-            }
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            return Ok(found);
-        }
+/// Puts on record what became of the sessions that these nodes, which are dead, left in the middle
+/// of something. No agent is started for that, and what callers ask goes on waiting, here.
+pub(crate) async fn reconcile(shared: Arc<Shared>, dead: BTreeSet<NodeId>) {
+    if !dead.is_empty()
+        && let Err(error) = run_unfinished(&shared, &dead).await
+    {
+        tracing::warn!(%error, "could not look for what dead nodes left unfinished");
     }
 }
 
-/// Puts on record what became of them. No agent is started for that, and what callers ask goes on
-/// waiting, here.
-pub(crate) async fn reconcile(shared: Arc<Shared>, unfinished: Vec<SessionId>) {
-    for id in unfinished {
-        if shared.leaving.is_cancelled() {
-            return;
+async fn run_unfinished(shared: &Arc<Shared>, dead: &BTreeSet<NodeId>) -> Result<(), Error> {
+    let status = vec![Status::Running, Status::WaitingApproval];
+    let filter = SessionFilter { status, ..SessionFilter::default() };
+    let mut cursor = None;
+    loop {
+        let page = shared.store.sessions(filter.clone(), MAX_PAGE, cursor).await?;
+        for view in page.rows {
+            let id = view.session_id;
+            let is_left = view.node.is_some_and(|it| dead.contains(&NodeId(it)));
+            if is_left && let Err(error) = shared.driver(id).await {
+                // Another node may have been first.
+                tracing::debug!(session = %id, %error, "could not take an unfinished session");
+            }
         }
-        if let Err(error) = shared.driver(id).await {
-            // Another node may have been first.
-            tracing::debug!(session = %id, %error, "could not take an unfinished session");
+        cursor = page.next;
+        if cursor.is_none() || shared.leaving.is_cancelled() {
+            return Ok(());
         }
     }
 }
